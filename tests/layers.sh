@@ -55,11 +55,11 @@ allow compare/graph/view "$graph|compare/graph/view" "$heads"
 allow viz 'probe|mstx|compare|viz'
 shown='mstx/(rundb|conclude|foreign)|compare/graph/view' # what viewers show
 allow viz/words 'probe/base|viz/words'
-allow viz/model "probe/(base|dump|tensor)|$shown|viz/(words|model)"
+allow viz/model "probe/(base|dump|tensor|trend)|compare/write|$shown|viz/(words|model)"
 allow viz/tui "probe/base|$shown|viz/(model|tui)"
 allow viz/cmd 'probe/(base|cli)|viz/(model|tui)'
 allow web 'probe|mstx|compare|viz|web'
-allow web/api "probe/base|$shown|viz/model|web/api"
+allow web/api "probe/(base|trend)|$shown|viz/model|web/api"
 allow web/serve 'probe/base|viz/model|web/(api|serve)'
 allow web/cmd 'probe/(base|cli)|viz/model|web/serve'
 

@@ -48,4 +48,8 @@ enum ms_rc probe_trend_convert(struct probe_trended *out, const struct probe_tre
                                struct ms_pool *pool, struct ms_err *err) MS_MUST_USE;
 void probe_trended_free(struct probe_trended *out);
 
+/* Tells whether a folder's name is that of a rank of a training monitor, such as
+ * "Aug14_10-21-07-rank3-1a2b". */
+bool probe__is_rank_dir(struct ms_str name, int64_t *rank);
+
 #endif

@@ -102,8 +102,7 @@ enum ms_rc probe__trend_monitor(struct probe__trend_job *j, struct probe_trend_f
 
 /* ---- folders of a monitor (trend_monitor) ------------------------------- */
 
-/* Tell whether a name is that of a rank's folder, and of a metric's file; the metrics are counted. */
-bool probe__is_rank_dir(struct ms_str name, int64_t *rank);
+/* Tells whether a name is that of a file of a metric; the metrics are counted. */
 bool probe__is_metric_file(struct ms_str name, unsigned *metric);
 const char *probe__metric_name(unsigned metric);
 

@@ -87,8 +87,26 @@ cluster() {
     export SHOTS="$B/tests/logs"
     browse tests/web/page/hands.mjs "$run" "$address" "$alone"
     browse tests/web/page/keys.mjs "$run" "$address"
+    browse tests/web/page/axe.mjs run "$run" comparison "$address" dump "$alone"
     browse tests/web/page/cluster.mjs "$run" "$address" "$growing" \
         "$B/tests/tool_sim $scratch/grow clean 0 1 1 1 2 \$((\$(date +%s) % 500 + 20))"
+}
+
+# Evidence of findings, searches and hundreds of ranks; and a folder to choose from.
+choices() {
+    [ -x "$B/tests/tool_sim" ] || return
+    mkdir "$scratch/all" && mv "$scratch/t" "$scratch/g" "$scratch/sim" "$scratch/all" &&
+        "$B/msprobe" data2db --db "$scratch/all/tr" --data "$scratch/all/t" >/dev/null &&
+        printf 'NPU Name,Bench Name,NormRelativeErr,Result\na,a,0.1%%,pass\nb,b,50%%,error\nc,c,2%%,warning\n' \
+            >"$scratch/all/compare_result_1.csv" &&
+        "$B/tests/tool_sim" "$scratch/many" straggler 0.2 7 8 4 8 10 4 8 256 >/dev/null || { bad "a folder of runs is made"; return; }
+    beside "$scratch/all/sim" || return
+    run=$address
+    beside "$scratch/many" || return
+    browse tests/web/page/evidence.mjs "$run" "$address"
+    start "$scratch/all" || return
+    browse tests/web/page/choose.mjs "$address" "$server"
+    stop
 }
 
 # Every page in a browser; two servers, one with a comparison and one with a trace.
@@ -108,6 +126,8 @@ pages() {
     fi
     stop
     cluster
+    stop
+    choices
 }
 pages
 exit $rc

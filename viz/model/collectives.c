@@ -45,6 +45,15 @@ static const char COLLECTIVE_SQL[] =
     " JOIN comm_ops o ON o.comm_group = c.comm_group AND o.seq = c.seq AND o.class = 0"
     " WHERE c.process = ?1 AND c.start_ns = ?2 AND c.class = 0 ORDER BY o.start_ns";
 
+/* Two ranks tell how far apart those of a communicator are. */
+static const char DIMENSIONS_SQL[] =
+    "SELECT name, size, substr(ranks, 1, 40) FROM comm_groups WHERE size > 1 ORDER BY id";
+static const char WORST_SQL[] =
+    "SELECT o.rank, o.process - 1, o.tid, o.start_ns, o.end_ns, o.op, o.bytes"
+    " FROM (SELECT comm_group g, seq s FROM joins WHERE last_rank = ?1 AND start_ns BETWEEN ?2 AND"
+    " ?3 ORDER BY waited_ns DESC LIMIT 1) JOIN comm_ops o ON o.comm_group = g AND o.seq = s AND"
+    " o.class = 0 ORDER BY o.start_ns";
+
 typedef enum ms_rc (*row_fn)(void *ctx, struct ms_stmt *st, struct ms_err *err);
 
 static enum ms_rc each_row(struct ms_stmt *st, row_fn fn, void *ctx, struct ms_err *err)
@@ -269,6 +278,63 @@ void viz_cluster_free(struct viz_cluster *c)
     ms_vec_free(&c->sizes);
 }
 
+/* ---- dimensions ----------------------------------------------------------------------- */
+
+struct dimensions {
+    struct viz_dimension *list;
+    size_t n;
+};
+
+/* The name of a communicator up to its number: "tensor" of "tensor_12". */
+static struct ms_str without_number(struct ms_str s)
+{
+    uint32_t n = s.n;
+    while (n != 0 && ((s.p[n - 1] >= '0' && s.p[n - 1] <= '9') || strchr("_-.:#", s.p[n - 1])))
+        n--;
+    return ms_str_sub(s, 0, n != 0 ? n : s.n);
+}
+
+static enum ms_rc add_group(void *ctx, struct ms_stmt *st, struct ms_err *err)
+{
+    struct dimensions *d = ctx;
+    struct ms_str ranks = ms_stmt_get_str(st, 2), one;
+    int64_t rank[2] = {0, 0};
+    const int64_t size = ms_stmt_get_i64(st, 1);
+    size_t i = 0;
+    (void)err;
+    for (int k = 0; k < 2; k++) {
+        if (!ms_str_split(&ranks, ',', &one) || !ms_str_i64(one, &rank[k]))
+            return MS_OK;
+    }
+    const int64_t stride = rank[1] - rank[0];
+    while (i < d->n && (d->list[i].size != size || d->list[i].stride != stride))
+        i++;
+    if (i == d->n && (stride <= 0 || i == VIZ_DIMENSIONS_MAX))
+        return MS_OK;
+    struct viz_dimension *to = &d->list[i];
+    if (i == d->n) {
+        *to = (struct viz_dimension){.size = size, .stride = stride};
+        snprintf(to->name, sizeof to->name, "%.*s",
+                 MS_STR_ARG(without_number(ms_stmt_get_str(st, 0))));
+        d->n++;
+    }
+    to->groups++;
+    return MS_OK;
+}
+
+enum ms_rc viz_dimensions_read(struct viz_dimension list[VIZ_DIMENSIONS_MAX], size_t *n,
+                               struct mstx_tl *tl, struct ms_err *err)
+{
+    struct dimensions d = {list, 0};
+    MS_TRY(query_rows(tl, DIMENSIONS_SQL, add_group, &d, err));
+    *n = 0;
+    for (size_t i = 0; i < d.n; i++) {
+        if (list[i].groups > 1)
+            list[(*n)++] = list[i];
+    }
+    return MS_OK;
+}
+
 /* ---- one collective ------------------------------------------------------------------- */
 
 static enum ms_rc add_arrival(void *ctx, struct ms_stmt *st, struct ms_err *err)
@@ -285,6 +351,17 @@ static enum ms_rc add_arrival(void *ctx, struct ms_stmt *st, struct ms_err *err)
     return MS_OK;
 }
 
+/* Reads the arrivals that a statement gives, in their order. */
+static enum ms_rc read_arrivals(struct viz_collective *c, struct ms_stmt *st, struct ms_err *err)
+{
+    enum ms_rc rc = each_row(st, add_arrival, c, err);
+    if (rc == MS_OK && c->list.n == 0)
+        rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
+    if (rc != MS_OK)
+        viz_collective_free(c);
+    return rc;
+}
+
 enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
                                int64_t start_ns, struct ms_err *err)
 {
@@ -293,12 +370,19 @@ enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, siz
     MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, COLLECTIVE_SQL, err));
     ms_stmt_i64(st, 1, (int64_t)process + 1);
     ms_stmt_i64(st, 2, start_ns);
-    enum ms_rc rc = each_row(st, add_arrival, c, err);
-    if (rc == MS_OK && c->list.n == 0)
-        rc = ms_fail(err, MS_E_NOTFOUND, "no collective begins there");
-    if (rc != MS_OK)
-        viz_collective_free(c);
-    return rc;
+    return read_arrivals(c, st, err);
+}
+
+enum ms_rc viz_collective_worst(struct viz_collective *c, struct mstx_tl *tl, int64_t rank,
+                                int64_t from_ns, int64_t to_ns, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    *c = (struct viz_collective){.bytes = 0};
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, WORST_SQL, err));
+    ms_stmt_i64(st, 1, rank);
+    ms_stmt_i64(st, 2, from_ns);
+    ms_stmt_i64(st, 3, to_ns);
+    return read_arrivals(c, st, err);
 }
 
 void viz_collective_free(struct viz_collective *c)

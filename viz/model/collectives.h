@@ -30,6 +30,13 @@ struct viz_size { /* calls of one operation and size */
     int64_t bytes, calls, ns; /* of one call; number of calls; total */
 };
 
+/* Communicators of one size, whose ranks are `stride` apart: a dimension in which the job is parallel. */
+struct viz_dimension {
+    char name[32]; /* of a communicator, without its number */
+    int64_t size, stride, groups;
+};
+enum { VIZ_DIMENSIONS_MAX = 16 };
+
 struct viz_cluster {
     size_t
         bin; /* waits and transfers are those of so many neighbouring ranks, named by the lowest */
@@ -42,6 +49,9 @@ struct viz_cluster {
 enum ms_rc viz_cluster_read(struct viz_cluster *c, struct mstx_tl *tl,
                             struct ms_err *err) MS_MUST_USE;
 void viz_cluster_free(struct viz_cluster *c);
+/* Finds the dimensions of a run, those of most communicators first. *n: how many; those of one group are none. */
+enum ms_rc viz_dimensions_read(struct viz_dimension list[VIZ_DIMENSIONS_MAX], size_t *n,
+                               struct mstx_tl *tl, struct ms_err *err) MS_MUST_USE;
 
 /* The part of one rank in a collective. */
 struct viz_arrival {
@@ -56,6 +66,10 @@ struct viz_collective {
 /* Reads the collective that a process entered at start_ns; MS_E_NOTFOUND: none. */
 enum ms_rc viz_collective_read(struct viz_collective *c, struct mstx_tl *tl, size_t process,
                                int64_t start_ns, struct ms_err *err) MS_MUST_USE;
+/* Reads, of the collectives that begin in [from_ns, to_ns] and that a rank enters last, the one in which the others
+ * wait longest; MS_E_NOTFOUND: none. */
+enum ms_rc viz_collective_worst(struct viz_collective *c, struct mstx_tl *tl, int64_t rank,
+                                int64_t from_ns, int64_t to_ns, struct ms_err *err) MS_MUST_USE;
 void viz_collective_free(struct viz_collective *c);
 
 #endif

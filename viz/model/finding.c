@@ -9,6 +9,8 @@
 #include "probe/base/store.h"
 #include "viz/model/session.h"
 
+#include "probe/trend/notable.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -473,6 +475,78 @@ static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struc
     return MS_OK;
 }
 
+/* ---- statistics over steps ----------------------------------------------------------- */
+
+static void put_notable(struct ms_message *m, const struct probe_notable *n, const char *stat)
+{
+    const bool is_spike = n->kind == PROBE_NOTABLE_SPIKE;
+    ms_message_begin(m, is_spike ? &viz_say_trend_spike : &viz_say_trend_end);
+    ms_message_i64(m, "step", n->step);
+    ms_message_i64(m, "rank", n->rank);
+    if (is_spike)
+        ms_message_f64(m, "times", n->value);
+    if (n->curve != NULL) {
+        ms_message_str(m, "curve", n->curve->name);
+        ms_message_str(m, "metric", n->curve->metric);
+    }
+    if (is_spike && n->curve != NULL) {
+        ms_message_i64(m, "lead", n->lead);
+        ms_message_f64(m, "moved", n->moved);
+    } else if (!is_spike) {
+        ms_message_str(m, "stat", ms_str_of(stat));
+        ms_message_f64(m, "value", n->value);
+    }
+    if (n->others != 0)
+        ms_message_i64(m, "others", (int64_t)n->others);
+}
+
+static enum ms_rc add_notable(struct viz_findings *f, const struct probe_notable *n,
+                              const char *stat, struct ms_err *err)
+{
+    struct ms_message m;
+    char rank[24];
+    struct viz_finding *to = ms_vec_push(&f->list);
+    if (to == NULL)
+        return ms_no_memory(err);
+    const bool is_spike = n->kind == PROBE_NOTABLE_SPIKE;
+    *to = (struct viz_finding){.severity = is_spike ? VIZ_WARNING : VIZ_ERROR,
+                               .kind = is_spike ? MS_STR("spike") : MS_STR("overflow"),
+                               .first_step = n->step - n->lead,
+                               .last_step = n->step,
+                               .value = n->value,
+                               .place = viz_place_of(VIZ_OVERVIEW)};
+    to->place.step = n->step;
+    to->place.rank = n->rank;
+    put_notable(&m, n, stat);
+    MS_TRY(keep_sentence(f, ms_message_stored(&m), MS_STR(""), &to->text, err));
+    snprintf(rank, sizeof rank, "%" PRId64, n->rank);
+    MS_TRY(keep_text(f, ms_str_of(rank), &to->ranks, err));
+    if (n->curve == NULL)
+        return MS_OK;
+    struct ms_buf query = {.max = TEXT_MAX};
+    ms_buf_printf(&query, "%.*s %.*s", MS_STR_ARG(n->curve->metric), MS_STR_ARG(n->curve->name));
+    enum ms_rc rc = ms_buf_check(&query, err);
+    if (rc == MS_OK)
+        rc = keep_text(f, ms_buf_slice(&query), &to->place.query, err);
+    ms_buf_free(&query);
+    return rc;
+}
+
+static enum ms_rc read_trend(struct viz_findings *f, const char *path, struct ms_err *err)
+{
+    struct probe_curves curves;
+    struct probe_notables found;
+    MS_TRY(probe_curves_read(&curves, path, NULL, NULL, err));
+    enum ms_rc rc = probe_notables_find(&found, &curves, err);
+    if (rc == MS_OK) {
+        for (size_t i = 0; rc == MS_OK && i < found.all.n; i++)
+            rc = add_notable(f, &found.all.p[i], curves.stat, err);
+        probe_notables_free(&found);
+    }
+    probe_curves_free(&curves);
+    return rc;
+}
+
 /* ---- both ------------------------------------------------------------------------ */
 
 /* Sorts by severity. Stable: within a severity the order of the database, by weight, is kept. */
@@ -496,6 +570,8 @@ enum ms_rc viz_findings_read(struct viz_findings *f, const struct viz_reader *r,
     enum ms_rc rc = r->graph != NULL ? read_graph(f, r->graph, err) : MS_OK;
     if (rc == MS_OK && r->tl != NULL)
         rc = read_timeline(f, r->tl, err);
+    if (rc == MS_OK && r->trend != NULL)
+        rc = read_trend(f, r->trend, err);
     if (rc == MS_OK) {
         worst_first(f);
         rc = add_unlisted(f, err);

@@ -10,6 +10,7 @@
 #include "probe/base/store.h"
 #include "probe/dump/find.h"
 #include "probe/tensor/tensor.h"
+#include "probe/trend/trend.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -214,6 +215,9 @@ static enum viz_path_kind kind_of_names(const char *path, unsigned depth);
 /* What a process or a rank below a folder says of it: a run keeps its segments in rank_R/HOST.PID.TAG. */
 static enum viz_path_kind kind_below(const char *path, struct ms_str name, unsigned depth)
 {
+    int64_t rank;
+    if (probe__is_rank_dir(name, &rank))
+        return VIZ_PATH_TREND;
     if (depth == 0 ||
         (!ms_str_starts(name, MS_STR("rank_")) && memchr(name.p, '.', name.n) == NULL))
         return VIZ_PATH_FOLDER;
@@ -240,8 +244,19 @@ static enum viz_path_kind kind_of_names(const char *path, unsigned depth)
     return kind;
 }
 
+/* Tells whether the folder is of a run that was imported, without a look at its thousands of ranks. */
+static bool holds_run(const char *path)
+{
+    char *db = ms_path_join(path, "run.db");
+    const bool is = db != NULL && ms_path_kind(db) == MS_KIND_FILE;
+    ms_free(db);
+    return is;
+}
+
 static enum viz_path_kind kind_of_folder(const char *path)
 {
+    if (holds_run(path))
+        return VIZ_PATH_RUN;
     const enum viz_path_kind kind = kind_of_names(path, 2);
     const bool is_run = kind == VIZ_PATH_RUN || kind == VIZ_PATH_GRAPH;
     return !is_run && kind != VIZ_PATH_NONE && viz_path_holds_dump(path) ? VIZ_PATH_DUMP : kind;

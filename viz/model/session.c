@@ -4,8 +4,11 @@
  */
 #include "viz/model/session.h"
 #include "viz/model/path_kind.h"
+#include "viz/model/sheet_rows.h"
+#include "viz/model/shelf.h"
 
 #include "mstx/conclude/run_ready.h"
+#include "probe/base/clock.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
@@ -124,8 +127,7 @@ static bool is_table(struct ms_str name)
     return ms_str_ends(name, MS_STR(".csv")) || ms_str_ends(name, MS_STR(".xlsx"));
 }
 
-/* Rejects a table. Tables are outputs of compare; the viewers show a comparison from its two
- * dumps. */
+/* Rejects a table where the viewer shows none: it shows a comparison from its two dumps. */
 static enum ms_rc fail_table(const char *path, struct ms_err *err)
 {
     return ms_fail(err, MS_E_UNSUPPORTED,
@@ -134,20 +136,67 @@ static enum ms_rc fail_table(const char *path, struct ms_err *err)
                    path);
 }
 
-static enum ms_rc fail_nothing(const char *path, struct ms_err *err)
+static bool shows_tables(const struct viz_conf *conf)
+{
+    return conf->can_choose || conf->shelf != NULL;
+}
+
+/* Opens the last table of a folder by name, where the viewer shows tables; fails without one. */
+static enum ms_rc open_table_or_fail(struct viz_session *s, bool shows_tables, struct ms_err *err)
 {
     struct ms_dir list;
-    MS_TRY(ms_dir_list(&list, path, err));
-    bool tables = false;
-    for (size_t i = 0; i < list.names.n; i++)
-        tables |= is_table(list.names.p[i]);
+    const char *last = NULL;
+    MS_TRY(ms_dir_list(&list, s->path, err));
+    for (size_t i = 0; i < list.names.n; i++) {
+        if (is_table(list.names.p[i]))
+            last = list.names.p[i].p;
+    }
+    char *table = last != NULL ? ms_path_join(s->path, last) : NULL;
     ms_dir_free(&list);
-    if (tables)
-        return fail_table(path, err);
+    if (table != NULL) {
+        const enum ms_rc rc =
+            shows_tables ? viz_sheet_open(&s->sheet, table, err) : fail_table(s->path, err);
+        ms_free(table);
+        return rc;
+    }
     return ms_fail(err, MS_E_NOTFOUND,
                    "%s: nothing to show here; looked for captures (*.seg), dumps (dump.json) and "
                    "graphs (*%s)",
-                   path, GRAPH_ENDING);
+                   s->path, GRAPH_ENDING);
+}
+
+static enum ms_rc keep(char **out, const char *path, struct ms_err *err)
+{
+    *out = ms_str_dup(ms_str_of(path));
+    return *out != NULL ? MS_OK : ms_no_memory(err);
+}
+
+/* Picks the last database of statistics; without one the folder is that of a monitor. */
+static enum ms_rc trend_in_directory(struct viz_session *s, struct ms_err *err)
+{
+    struct ms_dir list;
+    MS_TRY(ms_dir_list(&list, s->path, err));
+    const char *last = NULL;
+    for (size_t i = 0; i < list.names.n; i++) {
+        if (ms_str_ends(list.names.p[i], MS_STR(".trend.db")))
+            last = list.names.p[i].p;
+    }
+    if (last != NULL)
+        s->trend = ms_path_join(s->path, last);
+    enum ms_rc rc = last == NULL       ? keep(&s->trend, s->path, err)
+                    : s->trend != NULL ? MS_OK
+                                       : ms_no_memory(err);
+    ms_dir_free(&list);
+    return rc;
+}
+
+/* Tells whether the folder is no run and no dump, but holds several that are. */
+static bool is_shelf(const struct viz_session *s, const struct viz_conf *conf)
+{
+    const enum viz_path_kind kind = viz_path_kind_of(s->path);
+    const bool may_be = kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_GRAPH ||
+                        kind == VIZ_PATH_TABLE || kind == VIZ_PATH_TREND;
+    return conf->can_choose && s->golden == NULL && may_be && viz_shelf_is_one(s->path);
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -160,7 +209,10 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     if (is_table(base))
-        return fail_table(s->path, err);
+        return shows_tables(conf) ? viz_sheet_open(&s->sheet, s->path, err)
+                                  : fail_table(s->path, err);
+    if (viz_path_kind_of(s->path) == VIZ_PATH_TREND)
+        return keep(&s->trend, s->path, err);
     return mstx_db_prepare(s->path, &s->timeline, err);
 }
 
@@ -168,24 +220,31 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
                                  struct ms_err *err)
 {
     struct ms_err no_timeline = {0};
+    if (is_shelf(s, conf)) /* before runs in it would be read as one */
+        return keep(&s->shelf, s->path, err);
     enum ms_rc rc = mstx_db_prepare(s->path, &s->timeline, &no_timeline);
     if (rc != MS_OK && rc != MS_E_NOTFOUND) {
         if (err != NULL && err->rc == MS_OK)
             *err = no_timeline;
         return rc;
     }
+    if (s->timeline == NULL && viz_path_kind_of(s->path) == VIZ_PATH_TREND)
+        return trend_in_directory(s, err);
     if (s->golden == NULL)
         MS_TRY(graph_in_directory(s, err));
     if (s->graph == NULL && (s->golden != NULL || viz_path_holds_dump(s->path)))
         MS_TRY(make_graph(s, conf, err));
     if (s->timeline == NULL && s->graph == NULL)
-        return fail_nothing(s->path, err);
+        return open_table_or_fail(s, shows_tables(conf), err);
     return MS_OK;
 }
 
 static enum ms_rc open_path(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
 {
     s->path = ms_str_dup(ms_str_of(conf->path));
+    s->on_choice = conf->on_choice;
+    if (conf->shelf != NULL)
+        MS_TRY(keep(&s->shelf, conf->shelf, err));
     s->golden = conf->golden != NULL ? ms_str_dup(ms_str_of(conf->golden)) : NULL;
     if (s->path == NULL || (conf->golden != NULL && s->golden == NULL))
         return ms_no_memory(err);
@@ -201,7 +260,7 @@ static enum ms_rc open_path(struct viz_session *s, const struct viz_conf *conf, 
 
 enum ms_rc viz_session_open(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
 {
-    *s = (struct viz_session){.version = 1};
+    *s = (struct viz_session){.version = 1, .opened_ns = ms_clock_read(CLOCK_REALTIME)};
     enum ms_rc rc = open_path(s, conf, err);
     if (rc != MS_OK)
         viz_session_close(s);
@@ -214,6 +273,11 @@ void viz_session_close(struct viz_session *s)
     ms_free(s->path);
     ms_free(s->golden);
     ms_free(s->timeline);
+    viz_sheet_free(s->sheet);
+    ms_free(s->trend);
+    ms_free(s->shelf);
+    ms_free(s->chosen);
+    ms_free(s->chosen_golden);
     ms_free(s->graph);
     ms_free(s->origin);
     ms_free(atomic_load(&s->work));
@@ -251,7 +315,8 @@ struct ms_str viz_session_title(const struct viz_session *s)
 
 enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s, struct ms_err *err)
 {
-    *r = (struct viz_reader){.graph_path = viz_session_graph(s), .version = s->version};
+    *r = (struct viz_reader){
+        .graph_path = viz_session_graph(s), .trend = s->trend, .version = s->version};
     enum ms_rc rc = MS_OK;
     if (s->timeline != NULL)
         rc = mstx_tl_open(&r->tl, s->timeline, err);
@@ -274,6 +339,31 @@ void viz_reader_close(struct viz_reader *r)
 
 /* Guards creation of the copy: two requests may make the first change. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void viz_session_choose(struct viz_session *s, char *path, char *golden)
+{
+    pthread_mutex_lock(&lock);
+    ms_free(s->chosen);
+    ms_free(s->chosen_golden);
+    s->chosen = path;
+    s->chosen_golden = golden;
+    s->has_choice = true;
+    pthread_mutex_unlock(&lock);
+    if (s->on_choice != NULL)
+        s->on_choice();
+}
+
+bool viz_session_chosen(struct viz_session *s, char **path, char **golden)
+{
+    pthread_mutex_lock(&lock);
+    const bool has = s->has_choice;
+    *path = s->chosen;
+    *golden = s->chosen_golden;
+    s->chosen = s->chosen_golden = NULL;
+    s->has_choice = false;
+    pthread_mutex_unlock(&lock);
+    return has;
+}
 
 static enum ms_rc make_copy(struct viz_session *s, struct ms_err *err)
 {

@@ -8,6 +8,9 @@
  *     dump, or two    graph, built in a temporary folder that is removed at close
  *     *.vis.db        graph
  *     run.db, Chrome trace, database of Ascend's profilers    timeline
+ *     *.trend.db, folder of a training monitor    trend: statistics over steps
+ *     compare_result*.csv, .xlsx    table, where the viewer shows tables
+ *     folder of these    a list to choose from, where the viewer has one
  *
  * A session is opened once; every thread that reads it opens a reader.
  */
@@ -19,9 +22,14 @@
 
 #include <stdatomic.h>
 
+struct viz_sheet;
+
 struct viz_conf {
     const char *path;
     const char *golden;         /* second dump of a pair; NULL: none */
+    const char *shelf;          /* folder from which this was chosen; NULL: none */
+    bool can_choose;            /* a folder of runs is a list; else it is refused */
+    void (*on_choice)(void);    /* something was chosen, from any thread; may be NULL */
     graph_progress_fn progress; /* while a graph is built; may be NULL */
     graph_note_fn note;         /* messages for the user; may be NULL */
     void *ctx;
@@ -29,10 +37,18 @@ struct viz_conf {
 
 struct viz_session {
     char *path, *golden;
-    char *timeline; /* database; NULL: no timeline */
-    char *graph;    /* .vis.db as opened; NULL: no graph */
-    char *origin;   /* the opened file, of which graph may be a copy; NULL: built from dumps */
-    char *made;     /* folder to remove at close; NULL: none */
+    char *timeline;               /* database; NULL: no timeline */
+    char *graph;                  /* .vis.db as opened; NULL: no graph */
+    char *trend;                  /* database or folder of statistics over steps; NULL: none */
+    struct viz_sheet *sheet;      /* a table that a comparison wrote; NULL: none */
+    char *shelf;                  /* folder to choose from; NULL: none */
+    char failed[512];             /* why the last choice was not opened */
+    char *chosen, *chosen_golden; /* what is opened next; guarded by viz_session_choose */
+    bool has_choice;
+    int64_t opened_ns; /* Unix time, which tells one session from another */
+    void (*on_choice)(void);
+    char *origin; /* the opened file, of which graph may be a copy; NULL: built from dumps */
+    char *made;   /* folder to remove at close; NULL: none */
     _Atomic(char *) work;      /* working copy with the user's changes; NULL: none */
     _Atomic(uint64_t) changes; /* number not written yet */
     _Atomic uint64_t version;  /* incremented when viz_session_refresh finds new data */
@@ -44,6 +60,10 @@ void viz_session_close(struct viz_session *s);
 /* Updates the database of a run that is still being written. Existing readers keep reading the
  * older version; reopen them to see the new data. */
 enum ms_rc viz_session_refresh(struct viz_session *s, struct ms_err *err) MS_MUST_USE;
+/* Takes what is opened next (NULL: the list) and its ownership, and tells the viewer. The second moves the choice
+ * out; false: there is none. */
+void viz_session_choose(struct viz_session *s, char *path, char *golden);
+bool viz_session_chosen(struct viz_session *s, char **path, char **golden);
 /* Return the current database of the graph (the working copy, if one exists), and the last part
  * of the path, which the viewers use as title. */
 const char *viz_session_graph(const struct viz_session *s);
@@ -52,6 +72,7 @@ struct ms_str viz_session_title(const struct viz_session *s);
 struct viz_reader {
     struct mstx_tl *tl;       /* NULL: no timeline */
     struct graph_view *graph; /* NULL: no graph */
+    const char *trend;        /* borrowed from the session; NULL: no statistics over steps */
     const char *graph_path;   /* borrowed from the session: viz_session_graph at opening */
     uint64_t version;         /* the session's version at opening */
 };

@@ -10,6 +10,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
+#include "probe/base/num.h"
 #include "probe/base/regex.h"
 #include "probe/dump/name.h"
 
@@ -21,15 +22,23 @@ enum {
     TESTED_MAX = 200000, /* rows tested in one call */
 };
 
-enum term_kind { T_WORD, T_REGEX, T_CLASS, T_STATE, T_RANK, T_SHAPE, T_DTYPE };
+enum term_kind {
+    T_WORD,
+    T_REGEX,
+    T_CLASS,
+    T_STATE,
+    T_RANK,
+    T_SHAPE,
+    T_DTYPE,
+    T_KIND,
+    T_DOMAIN,
+    T_DURATION
+};
 static const struct {
     const char *key;
     enum term_kind kind;
-} keys[] = {{"class", T_CLASS},
-            {"state", T_STATE},
-            {"rank", T_RANK},
-            {"shape", T_SHAPE},
-            {"dtype", T_DTYPE}};
+} keys[] = {{"class", T_CLASS}, {"state", T_STATE}, {"rank", T_RANK},    {"shape", T_SHAPE},
+            {"dtype", T_DTYPE}, {"kind", T_KIND},   {"domain", T_DOMAIN}};
 
 struct term {
     enum term_kind kind;
@@ -38,6 +47,8 @@ struct term {
     regex_t regex;
     unsigned want; /* bit set of states */
     int64_t rank;
+    enum viz_slice_kind slice;
+    int64_t low_ns, high_ns; /* of a duration, both included */
 };
 
 struct viz_terms {
@@ -175,13 +186,62 @@ static struct ms_str split_key(struct ms_str word, enum term_kind *kind)
             return ms_str_sub(word, (uint32_t)n + 1, word.n);
         }
     }
+    if (word.n > 3 && memcmp(word.p, "dur", 3) == 0 && (word.p[3] == '>' || word.p[3] == '<')) {
+        *kind = T_DURATION;
+        return ms_str_sub(word, 3, word.n);
+    }
     *kind = T_WORD;
     return MS_STR_NONE;
+}
+
+/* Returns the nanoseconds of "5ms" or "0.5us"; -1: no duration. */
+static int64_t duration_of(struct ms_str s)
+{
+    static const struct {
+        const char *unit;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"\xc2\xb5s", 1e3}, {"ms", 1e6}, {"s", 1e9}};
+    uint32_t n = 0;
+    double v;
+    while (n < s.n && (isdigit((unsigned char)s.p[n]) || s.p[n] == '.'))
+        n++;
+    if (n == 0 || !ms_num_parse_f64(s.p, n, &v))
+        return -1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (ms_str_is(ms_str_sub(s, n, s.n), units[i].unit) && v * units[i].ns < 9e18)
+            return (int64_t)(v * units[i].ns);
+    }
+    return -1;
+}
+
+/* Parses what follows "dur": >5ms, >=5ms, <5ms or <=5ms. */
+static enum ms_rc read_duration(struct term *t, struct ms_str s, struct ms_err *err)
+{
+    const bool is_equal = s.n > 1 && s.p[1] == '=';
+    const int64_t ns = duration_of(ms_str_sub(s, is_equal ? 2 : 1, s.n));
+    if (ns < 0)
+        return ms_fail(err, MS_E_ARG, "dur%.*s is no duration; write dur>5ms, with ns, us, ms or s",
+                       MS_STR_ARG(s));
+    t->low_ns = s.p[0] == '>' ? ns + !is_equal : 0;
+    t->high_ns = s.p[0] == '<' ? ns - !is_equal : INT64_MAX;
+    return MS_OK;
+}
+
+static enum ms_rc read_kind(struct term *t, struct ms_str value, struct ms_err *err)
+{
+    if (viz_slice_kind_named(value, &t->slice))
+        return MS_OK;
+    return ms_fail(err, MS_E_ARG, "kind:%.*s is no kind; use comm, wait, copy, compute or mark",
+                   MS_STR_ARG(value));
 }
 
 static enum ms_rc read_value(struct term *t, struct ms_str value, struct ms_err *err)
 {
     switch (t->kind) {
+    case T_KIND:
+        return read_kind(t, value, err);
+    case T_DURATION:
+        return read_duration(t, value, err);
     case T_REGEX:
         return read_regex(t, err);
     case T_STATE:
@@ -283,6 +343,66 @@ bool viz_terms_meet_text(const struct viz_terms *t, struct ms_str text)
             return false;
     }
     return true;
+}
+
+static bool meets_slice(const struct term *t, const struct viz_slice *s)
+{
+    switch (t->kind) {
+    case T_RANK:
+        return s->rank == t->rank;
+    case T_KIND:
+        return s->kind == t->slice;
+    case T_DOMAIN:
+        return ms_str_has_folded(s->domain, ms_str_of(t->text));
+    case T_DURATION:
+        return s->dur_ns >= t->low_ns && s->dur_ns <= t->high_ns;
+    default:
+        return !t->negated; /* tested elsewhere */
+    }
+}
+
+bool viz_terms_meet_slice(const struct viz_terms *t, const struct viz_slice *s)
+{
+    for (size_t i = 0; i < t->list.n; i++) {
+        if (meets_slice(&t->list.p[i], s) == t->list.p[i].negated)
+            return false;
+    }
+    return true;
+}
+
+bool viz_terms_meet_lane(const struct viz_terms *t, int64_t rank, struct ms_str domain)
+{
+    const struct viz_slice s = {.rank = rank, .domain = domain};
+    for (size_t i = 0; i < t->list.n; i++) {
+        const struct term *x = &t->list.p[i];
+        if ((x->kind == T_RANK || x->kind == T_DOMAIN) && meets_slice(x, &s) == x->negated)
+            return false;
+    }
+    return true;
+}
+
+bool viz_terms_need_duration(const struct viz_terms *t)
+{
+    size_t i = 0;
+    while (i < t->list.n && t->list.p[i].kind != T_DURATION)
+        i++;
+    return i < t->list.n;
+}
+
+enum ms_rc viz_terms_fit(const struct viz_terms *t, bool of_slices, struct ms_err *err)
+{
+    for (size_t i = 0; i < t->list.n; i++) {
+        const enum term_kind k = t->list.p[i].kind;
+        const bool is_slices = k == T_KIND || k == T_DOMAIN || k == T_DURATION;
+        const bool is_nodes = k == T_CLASS || k == T_STATE || k == T_SHAPE || k == T_DTYPE;
+        if (of_slices ? is_nodes : is_slices)
+            return ms_fail(err, MS_E_ARG, "%s",
+                           of_slices ? "class, state, shape and dtype are terms of the graph and "
+                                       "the table; slices have rank, kind, domain and dur"
+                                     : "kind, domain and dur are terms of the timeline; nodes "
+                                       "have rank, class, state, shape and dtype");
+    }
+    return MS_OK;
 }
 
 static unsigned states_of(const struct graph_row *row)
@@ -401,8 +521,7 @@ static enum ms_rc meets_terms(struct search *s, const struct graph_row *row, boo
     return MS_OK;
 }
 
-/* Returns the longest bare word that is not negated; "" without one. */
-static struct ms_str best_word(const struct viz_terms *t)
+struct ms_str viz_terms_word(const struct viz_terms *t)
 {
     struct ms_str best = MS_STR("");
     for (size_t i = 0; i < t->list.n; i++) {
@@ -427,7 +546,7 @@ static unsigned wanted_states(const struct viz_terms *t)
 static enum ms_rc find_candidates(const struct search *s, int64_t after, struct graph_page *page,
                                   struct ms_err *err)
 {
-    struct ms_str word = best_word(s->terms);
+    struct ms_str word = viz_terms_word(s->terms);
     unsigned want = wanted_states(s->terms);
     if (word.n == 0 && want != 0)
         return graph_view_filter(s->v, s->at, want, after, PAGE, page, err);
@@ -481,6 +600,7 @@ enum ms_rc viz_terms_search(const struct viz_terms *t, struct graph_view *v, str
     struct graph_page from = {.more = true};
     enum ms_rc rc = MS_OK;
     size_t tested = 0;
+    MS_TRY(viz_terms_fit(t, false, err));
     for (size_t i = 0; i < t->list.n; i++)
         s.needs_items |= needs_items(&t->list.p[i]);
     graph_page_free(page);

@@ -15,6 +15,7 @@
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "viz/model/collectives.h"
+#include "viz/model/slice_kind.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,21 +29,12 @@ static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0
 
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream)
 {
-    static const char *const comm[] = {"allreduce", "all_reduce", "allgather", "all_gather",
-                                       "reduce",    "broadcast",  "hccl",      "nccl",
-                                       "send",      "recv",       "alltoall",  "barrier"};
-    static const char *const copy[] = {"memcpy", "copy", "h2d", "d2h"};
-    if (ms_str_is(domain, "communication"))
-        return TUI_COMM;
-    for (size_t i = 0; i < sizeof comm / sizeof *comm; i++) {
-        if (ms_str_has_folded(name, ms_str_of(comm[i])))
-            return TUI_COMM;
-    }
-    for (size_t i = 0; i < sizeof copy / sizeof *copy; i++) {
-        if (ms_str_has_folded(name, ms_str_of(copy[i])))
-            return TUI_COPY;
-    }
-    return stream ? TUI_COMPUTE : TUI_USER;
+    static const enum tui_token tokens[VIZ_SLICE_KINDS] = {[VIZ_SLICE_COMM] = TUI_COMM,
+                                                           [VIZ_SLICE_COPY] = TUI_COPY,
+                                                           [VIZ_SLICE_COMPUTE] = TUI_COMPUTE,
+                                                           [VIZ_SLICE_MARK] = TUI_USER};
+    const enum viz_slice_kind kind = viz_slice_kind_of(domain, name, stream);
+    return kind == VIZ_SLICE_WAIT ? (stream ? TUI_COMPUTE : TUI_USER) : tokens[kind];
 }
 
 /* Returns the kind of a name, looked up once for each: there are far fewer names than slices. */

@@ -316,6 +316,18 @@
       "is where NaN, infinity or an exploding norm begins: {nodes} {nodes?1=node has|nodes have} "                      \
       "one in step {step} of rank {rank}",                                                                              \
       "是 NaN、无穷或范数爆炸的起点：步 {step} 卡 {rank} 上共有 {nodes} 个节点出现")                                    \
+    X(trend_end,                                                                                                        \
+      "step {step}, rank {rank}: {curve} ({metric}) has no finite {stat} any more, before it was "                      \
+      "{value:figure}[, and {others} {others?1=other|others}]",                                                         \
+      "步 {step}，卡 {rank}：{curve}（{metric}）的 {stat} 不再有限，此前为 "                             \
+      "{value:figure}[，另有 {others} 个]")                                                                             \
+    X(trend_spike,                                                                                                      \
+      "step {step}, rank {rank}: {times:figure} times the usual gradient or loss[; {curve} "                            \
+      "({metric}) "                                                                                                     \
+      "moved {lead} {lead?1=step|steps} before, to {moved:figure} times its usual value]"                               \
+      "[, and {others} {others?1=other|others}]",                                                                       \
+      "步 {step}，卡 {rank}：梯度或损失为平常的 {times:figure} 倍[；{curve}（{metric}）"               \
+      "早 {lead} 步变化，为其平常值的 {moved:figure} 倍][，另有 {others} 个]")                                          \
     X(sure, "{text} ({percent} % sure)", "{text}（{percent} % 把握）")                                                  \
     X(unlisted,                                                                                                         \
       "{more:count} more {more?1=finding is|findings are} not listed here; the table findings "                         \

@@ -72,6 +72,8 @@ enum ms_rc web_api_strings(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_sum(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_alike(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_hits(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_find(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_replay(struct web_call *c, struct ms_err *err);
 
@@ -91,6 +93,11 @@ enum ms_rc web_api_match(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_unmatch(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_write(struct web_call *c, struct ms_err *err);
+
+enum ms_rc web_api_sheet(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_shelf(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_choose(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_trend(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_table(struct web_call *c, struct ms_err *err);
 

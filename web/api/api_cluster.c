@@ -122,10 +122,44 @@ static void put_ranks(struct ms_jwrite *w, struct viz_cluster *c)
     ms_jwrite_arr_end(w);
 }
 
+/* Writes of every rank: rank, collectives, those that it entered last, ns that it waited, ns that others waited. */
+static void put_every(struct ms_jwrite *w, const struct viz_cluster *c)
+{
+    ms_jwrite_key(w, MS_STR("every"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < c->ranks.n; i++) {
+        const struct viz_rank_share *r = &c->ranks.p[i];
+        put_numbers(w, 5,
+                    (const int64_t[]){r->rank, r->collectives, r->last, r->wait_ns,
+                                      r->made_others_wait_ns});
+    }
+    ms_jwrite_arr_end(w);
+}
+
+static enum ms_rc put_dimensions(struct ms_jwrite *w, struct mstx_tl *tl, struct ms_err *err)
+{
+    struct viz_dimension d[VIZ_DIMENSIONS_MAX];
+    size_t n;
+    MS_TRY(viz_dimensions_read(d, &n, tl, err));
+    ms_jwrite_key(w, MS_STR("dimensions"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < n; i++) {
+        ms_jwrite_obj(w);
+        ms_jwrite_kstr(w, "name", d[i].name);
+        ms_jwrite_ki64(w, "size", d[i].size);
+        ms_jwrite_ki64(w, "stride", d[i].stride);
+        ms_jwrite_obj_end(w);
+    }
+    ms_jwrite_arr_end(w);
+    return MS_OK;
+}
+
 static enum ms_rc put_cluster(struct ms_jwrite *w, struct viz_cluster *c, const struct mstx_use *u,
-                              struct ms_err *err)
+                              struct mstx_tl *tl, struct ms_err *err)
 {
     ms_jwrite_obj(w);
+    put_every(w, c);
+    MS_TRY(put_dimensions(w, tl, err));
     put_ranks(w, c);
     ms_jwrite_key(w, MS_STR("waits")); /* rank, last rank to arrive, ns, calls */
     ms_jwrite_arr(w);
@@ -158,7 +192,7 @@ enum ms_rc web_api_cluster(struct web_call *c, struct ms_err *err)
     MS_TRY(viz_cluster_read(&cluster, c->reader->tl, err));
     enum ms_rc rc = mstx_use_measure(c->reader->tl, &use, err);
     if (rc == MS_OK) {
-        rc = put_cluster(c->json, &cluster, &use, err);
+        rc = put_cluster(c->json, &cluster, &use, c->reader->tl, err);
         mstx_use_free(&use);
     }
     viz_cluster_free(&cluster);
@@ -184,22 +218,93 @@ static void put_collective(struct ms_jwrite *w, const struct viz_collective *one
     ms_jwrite_obj_end(w);
 }
 
-/* Answers the collective that a process entered at `start` (from the first event); null: none. */
+/* Reads the collective that a process entered at `start`, or with `rank` the worst of those from `from` to `to`
+ * that the rank entered last. Times count from the first event. */
+static enum ms_rc read_collective(struct web_call *c, struct viz_collective *one, int64_t first,
+                                  struct ms_err *err)
+{
+    static const int64_t far = INT64_C(1) << 53;
+    int64_t process = 0, start = 0, rank = -1, from = 0, to = far;
+    MS_TRY(web_query_int(c->query, "process", 0, UINT32_MAX, &process, err));
+    MS_TRY(web_query_int(c->query, "start", 0, far, &start, err));
+    MS_TRY(web_query_int(c->query, "rank", 0, INT32_MAX, &rank, err));
+    MS_TRY(web_query_int(c->query, "from", -far, far, &from, err));
+    MS_TRY(web_query_int(c->query, "to", -far, far, &to, err));
+    const enum ms_rc rc =
+        rank >= 0 ? viz_collective_worst(one, c->reader->tl, rank, first + from, first + to, NULL)
+                  : viz_collective_read(one, c->reader->tl, (size_t)process, first + start, NULL);
+    if (rc == MS_OK || rc == MS_E_NOTFOUND)
+        return rc;
+    return ms_fail(err, rc, "the communication calls of the run cannot be read");
+}
+
+/* Answers one collective, the straggler last; null: none. */
 enum ms_rc web_api_collective(struct web_call *c, struct ms_err *err)
 {
     struct viz_collective one;
-    int64_t first, last, process = 0, start = 0;
+    int64_t first, last;
     mstx_tl_span(c->reader->tl, &first, &last);
-    MS_TRY(web_query_int(c->query, "process", 0, UINT32_MAX, &process, err));
-    MS_TRY(web_query_int(c->query, "start", 0, INT64_C(1) << 53, &start, err));
-    enum ms_rc rc = viz_collective_read(&one, c->reader->tl, (size_t)process, first + start, NULL);
+    const enum ms_rc rc = read_collective(c, &one, first, err);
     if (rc == MS_E_NOTFOUND) {
         ms_jwrite_null(c->json);
         return MS_OK;
     }
     if (rc != MS_OK)
-        return ms_fail(err, rc, "the communication calls of the run cannot be read");
+        return rc;
     put_collective(c->json, &one, first);
     viz_collective_free(&one);
     return MS_OK;
+}
+
+/* ---- ranks that are alike -------------------------------------------------------------- */
+
+/* Writes the ranks of a group as pairs, the first and the last of those that follow each other. */
+static void put_members(struct ms_jwrite *w, const struct mstx_use *u, const uint32_t *group,
+                        uint32_t which)
+{
+    int64_t from = -1, to = -1;
+    ms_jwrite_key(w, MS_STR("ranks"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < u->rank.n; i++) {
+        if (group[i] != which)
+            continue;
+        if (from >= 0 && u->rank.p[i].rank != to + 1)
+            put_numbers(w, 2, (const int64_t[]){from, to});
+        from = from < 0 || u->rank.p[i].rank != to + 1 ? u->rank.p[i].rank : from;
+        to = u->rank.p[i].rank;
+    }
+    if (from >= 0)
+        put_numbers(w, 2, (const int64_t[]){from, to});
+    ms_jwrite_arr_end(w);
+}
+
+static enum ms_rc put_groups(struct ms_jwrite *w, const struct mstx_use *u, struct ms_err *err)
+{
+    mstx_alike_list list = {.p = NULL};
+    uint32_t *group = ms_calloc(u->rank.n + 1, sizeof *group);
+    enum ms_rc rc = group != NULL ? mstx_alike_find(u, &list, group, err) : ms_no_memory(err);
+    ms_jwrite_arr(w);
+    for (uint32_t g = 0; rc == MS_OK && g < list.n; g++) {
+        struct ms_buf which = {.max = 2 * WHICH_WIDTH};
+        mstx_alike_text(u, group, g, WHICH_WIDTH, &which);
+        ms_jwrite_obj(w);
+        ms_jwrite_ktext(w, "which", ms_buf_slice(&which));
+        put_members(w, u, group, g);
+        ms_jwrite_obj_end(w);
+        ms_buf_free(&which);
+    }
+    ms_jwrite_arr_end(w);
+    ms_vec_free(&list);
+    ms_free(group);
+    return rc;
+}
+
+/* Answers the groups of ranks that use their steps alike: which ranks, as text and as pairs of first and last. */
+enum ms_rc web_api_alike(struct web_call *c, struct ms_err *err)
+{
+    struct mstx_use use;
+    MS_TRY(mstx_use_measure(c->reader->tl, &use, err));
+    const enum ms_rc rc = put_groups(c->json, &use, err);
+    mstx_use_free(&use);
+    return rc;
 }

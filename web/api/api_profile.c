@@ -7,7 +7,7 @@
  *
  * A point is the index of a node, its largest figure, its state and its name: the node with the largest
  * figure among neighbours, so that there are never more than POINTS. floor is the difference that
- * rounding explains, null where the comparison does not tell.
+ * rounding explains, null where the comparison does not tell. Of a dump alone the figure is the norm.
  */
 #include "probe/base/message.h"
 #include "web/api/api.h"
@@ -157,10 +157,13 @@ static enum ms_rc take_table(void *ctx, const struct viz_table *t, struct ms_err
 
 enum ms_rc web_api_profile(struct web_call *c, struct ms_err *err)
 {
-    const bool has_tensors = ms_str_is(graph_view_about(c->reader->graph)->task, "all");
+    const struct graph_about *about = graph_view_about(c->reader->graph);
+    const bool has_tensors = ms_str_is(about->task, "all");
     struct profile p = {.call = c,
-                        .figure = has_tensors ? "MaxRelativeErr" : "NormRelativeErr",
-                        .unit = has_tensors ? 1 : 0.01F,
+                        .figure = !about->dual  ? "Norm"
+                                  : has_tensors ? "MaxRelativeErr"
+                                                : "NormRelativeErr",
+                        .unit = has_tensors || !about->dual ? 1 : 0.01F,
                         .floor = NAN};
     struct graph_findings found = {.arena = NULL};
     MS_TRY(web_read_spot(c, &p.at, err));

@@ -4,6 +4,7 @@
  */
 #include "viz/model/finding.h"
 #include "viz/model/replay.h"
+#include "viz/model/sheet_rows.h"
 #include "web/api/api.h"
 
 #include "mstx/conclude/comm_measure.h"
@@ -89,6 +90,19 @@ static void put_graph(struct ms_jwrite *w, const struct graph_view *v, uint64_t 
     ms_jwrite_obj_end(w);
 }
 
+static void put_sheet(struct ms_jwrite *w, const struct viz_sheet *s)
+{
+    ms_jwrite_key(w, MS_STR("sheet"));
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "rows", (int64_t)viz_sheet_rows(s));
+    ms_jwrite_key(w, MS_STR("columns"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < viz_sheet_columns(s); i++)
+        ms_jwrite_str(w, viz_sheet_title(s, i));
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
 enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
 {
     struct ms_jwrite *w = c->json;
@@ -99,6 +113,13 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
     if (c->session->golden != NULL)
         ms_jwrite_kstr(w, "golden", c->session->golden);
     ms_jwrite_ki64(w, "version", (int64_t)c->reader->version);
+    ms_jwrite_ki64(w, "opened", c->session->opened_ns / 1000);
+    if (c->session->shelf != NULL)
+        ms_jwrite_kstr(w, "shelf", c->session->shelf);
+    if (c->session->sheet != NULL)
+        put_sheet(w, c->session->sheet);
+    if (c->session->trend != NULL)
+        ms_jwrite_kbool(w, "trend", true);
     if (c->reader->tl != NULL)
         put_timeline(w, c->reader->tl);
     if (c->reader->graph != NULL)

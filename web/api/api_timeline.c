@@ -6,11 +6,13 @@
  * format of slice_pack.h.
  */
 #include "mstx/conclude/name_totals.h"
+#include "viz/model/hits.h"
 #include "viz/model/replay.h"
 #include "viz/model/tracks.h"
 #include "web/api/api.h"
 #include "web/api/slice_pack.h"
 
+#include "probe/base/clock.h"
 #include "probe/base/mem.h"
 
 #include <math.h>
@@ -20,7 +22,9 @@ enum {
     PARTS_MAX = 16384,
     SUMS_MAX = 1000,
     PROCESSES_MAX = 64,
-    SLICES_BYTES = 1000000
+    SLICES_BYTES = 1000000,
+    HITS_MAX = 500,
+    HITS_NS = 800000000 /* a person waits for the answer */
 };
 
 /* ---- lanes ----------------------------------------------------------------------- */
@@ -391,5 +395,47 @@ enum ms_rc web_api_find(struct web_call *c, struct ms_err *err)
     mstx_names_free(names);
     ms_free(text);
     ms_free(w.track);
+    return rc;
+}
+
+static void put_hits(struct web_call *c, const struct viz_hits *h, int64_t first)
+{
+    struct ms_jwrite *w = c->json;
+    ms_jwrite_obj(w);
+    ms_jwrite_ki64(w, "count", (int64_t)h->count);
+    ms_jwrite_kbool(w, "cut", h->is_cut);
+    ms_jwrite_key(w, MS_STR("rows"));
+    ms_jwrite_arr(w);
+    for (size_t i = 0; i < h->list.n; i++) {
+        const struct mstx_event *ev = &h->list.p[i].ev;
+        ms_jwrite_arr(w);
+        ms_jwrite_i64(w, h->list.p[i].track);
+        ms_jwrite_i64(w, ev->start_ns - first);
+        ms_jwrite_i64(w, ev->dur_ns);
+        ms_jwrite_i64(w, ev->depth);
+        ms_jwrite_str(w, mstx_tl_text(c->reader->tl, ev->name));
+        ms_jwrite_arr_end(w);
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+/* Answers the slices that match the terms q: their number, and those that start at t or later, the earliest
+ * `limit`: track, start, duration, depth, name. */
+enum ms_rc web_api_hits(struct web_call *c, struct ms_err *err)
+{
+    struct viz_terms *terms;
+    struct viz_hits hits = {.count = 0};
+    int64_t first, last, t = INT64_MIN / 2, limit = HITS_MAX;
+    mstx_tl_span(c->reader->tl, &first, &last);
+    MS_TRY(web_query_int(c->query, "t", INT64_MIN / 2, INT64_MAX / 2, &t, err));
+    MS_TRY(web_query_int(c->query, "limit", 1, HITS_MAX, &limit, err));
+    MS_TRY(viz_terms_new(&terms, web_query_text(c->query, "q"), err));
+    enum ms_rc rc = viz_hits_find(&hits, c->reader->tl, terms, t == INT64_MIN / 2 ? t : first + t,
+                                  (size_t)limit, ms_clock_ns() + HITS_NS, err);
+    if (rc == MS_OK)
+        put_hits(c, &hits, first);
+    viz_hits_free(&hits);
+    viz_terms_free(terms);
     return rc;
 }

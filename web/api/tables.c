@@ -134,7 +134,9 @@ static enum ms_rc make_index(struct index *x, struct graph_view *v, struct ms_er
     MS_TRY(viz_terms_new(&terms, x->asked.terms, err));
     x->asked.terms = MS_STR(""); /* borrowed until here */
     struct viz_table_view view = {terms, x->asked.sort, x->asked.descending, x->asked.failing};
-    enum ms_rc rc = viz_table_select(&x->of->table, v, &view, &x->index, err);
+    enum ms_rc rc = viz_terms_fit(terms, false, err);
+    if (rc == MS_OK)
+        rc = viz_table_select(&x->of->table, v, &view, &x->index, err);
     viz_terms_free(terms);
     return rc;
 }

@@ -16,11 +16,11 @@ const views = {
 };
 // The modules of each view, so that they are fetched in parallel.
 const parts = {
-  overview: ['shared/bars'],
-  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters'],
+  overview: ['shared/bars', 'shared/heat'],
+  timeline: ['timeline/slices', 'timeline/painter', 'timeline/hands', 'timeline/marks', 'timeline/sums', 'timeline/counters', 'timeline/replay', 'timeline/evidence', 'timeline/found', 'timeline/folds'],
   graph: ['graph/node', 'shared/mark', 'graph/outline'],
   table: ['shared/mark'],
-  cluster: ['shared/bars'],
+  cluster: ['shared/bars', 'shared/heat'],
 };
 const icons = {
   overview: 'M2 2h5v5H2zM9 2h5v3H9zM9 7h5v7H9zM2 9h5v5H2z',
@@ -29,7 +29,7 @@ const icons = {
   table: 'M2 3h12v10H2zM2 6.5h12M6 3v10',
   cluster: 'M8 2l5 3v6l-5 3-5-3V5zM8 2v12M3 5l10 6M13 5L3 11',
 };
-const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_STEP = 20;
+const POLL_MS = 2000, LIVE_MS = 15000, LOW_LEAST = 60, LOW_USUAL = 190, LOW_STEP = 20, LISTED = 200;
 let grownAt = -Infinity; // time at which the run was last seen to grow
 
 const app = {about: {}, view: null, keys: new Keys()};
@@ -42,13 +42,18 @@ const find = h('input.find', {type: 'search', 'aria-label': 'search'});
 
 function selector(label, values, now, choose) {
   if (values.length < 2) return null;
+  if (values.length > LISTED) { // thousands of ranks are typed, not listed
+    return h('label.dim', {}, `${label} `, h('input.few', {type: 'number', min: values[0], max: values.at(-1), value: String(now ?? ''),
+      onchange: (e) => values.map(String).includes(e.target.value) && choose(e.target.value)}));
+  }
   return h('label.dim', {}, `${label} `, h('select', {onchange: (e) => choose(e.target.value)},
       values.map((v) => h('option', {value: v, selected: String(v) === String(now)}, v === '' ? w('all') : v))));
 }
 
 function drawTop() {
   const at = place.read(), g = app.about.graph;
-  fill(top, h('span.title', {}, 'msprobe'), h('span.dim', {title: app.about.path}, app.about.title),
+  fill(top, h('h1.title', {}, 'msprobe'), app.about.shelf && (app.about.timeline || app.about.graph || app.about.trend || app.about.sheet) && h('button', {title: w('choose'), onclick: backToList}, `‹ ${w('list')}`),
+      h('span.dim', {title: app.about.path}, app.about.title),
       app.view?.choices?.().map((c) => selector(...c)),
       g && app.view?.screen !== 'timeline' && selector(w('step'), g.steps, at.step ?? g.steps[0], (v) => place.go({...place.read(), step: v})),
       g && app.view?.screen !== 'timeline' && selector(w('rank'), g.ranks, at.rank ?? g.ranks[0], (v) => place.go({...place.read(), rank: v})),
@@ -56,7 +61,8 @@ function drawTop() {
       h('button', {title: w('theme'), onclick: switchTheme}, '◐'),
       h('button', {title: w('language'), onclick: otherLanguage}, language() === 'zh' ? 'EN' : 'ZH'),
       h('button', {title: w('help'), onclick: () => app.keys.show()}, '?'));
-  find.placeholder = w('search');
+  find.ariaLabel = w('search');
+  find.placeholder = w({timeline: 'searchSlices', graph: 'searchNodes', table: 'searchNodes'}[at.screen] ?? 'search');
 }
 
 function drawRail() {
@@ -73,7 +79,7 @@ function drawStatus() {
       t && t.dropped > 0 && h('span.W', {}, `${count(t.dropped)} ${w('dropped')}`),
       g && h('span', {}, extent(g)),
       g?.changes > 0 && h('span.W', {}, `${count(g.changes)} ${w('unwritten')}`),
-      app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
+      lost && h('span.W', {role: 'alert'}, w('lost')), app.view?.summary?.(), h('span.grow'), performance.now() - grownAt < LIVE_MS && h('span.P', {title: w('liveHint')}, `${w('live')} ●`), h('span', {}, app.view?.hint?.() ?? ''));
 }
 
 // ---- theme and language -------------------------------------------------------------
@@ -101,7 +107,26 @@ function firstTheme() {
 // ---- views ------------------------------------------------------------------------
 
 function showFailure(e) {
-  fill(view, h('div.failure', {}, told(e)));
+  fill(view, h('div.failure', {role: 'alert'}, h('p', {}, told(e)), h('button', {onclick: () => show(place.read(), true)}, w('tryAgain'))));
+}
+
+// The server has opened something else: everything is read anew.
+async function opening() {
+  app.about = await get('about');
+  document.title = `${app.about.title} · msprobe`;
+  place.note({screen: 'overview'});
+  history.replaceState(null, '', '#overview');
+  drawFrame();
+  await show(place.read(), true);
+}
+
+async function backToList() {
+  try {
+    await (await import('./shelf.js')).choose(undefined, undefined, app.about.opened);
+    await opening();
+  } catch (e) {
+    showFailure(e);
+  }
 }
 
 // Keeps the picture of the previous view, dimmed, until the next one is drawn.
@@ -132,7 +157,7 @@ async function show(at, anew = false) {
     const root = h('div.ground');
     leave();
     view.prepend(root);
-    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame});
+    const opened = await open({...app, root, showDrawer: (...c) => turn === turns && showDrawer(...c), place: at, status: drawStatus, frame: drawFrame, opening});
     if (turn !== turns) return;
     app.view = opened;
     app.view.screen = at.screen;
@@ -156,8 +181,12 @@ function showDrawer(...content) {
 
 // The upper edge of the drawer below the timeline, by which its height is changed.
 function grip() {
-  const bar = h('div.grip', {role: 'separator', tabIndex: 0, 'aria-orientation': 'horizontal', 'aria-label': w('height')});
-  const to = (px) => document.body.style.setProperty('--low', `${Math.min(Math.max(px, LOW_LEAST), innerHeight - LOW_LEAST)}px`);
+  const bar = h('div.grip', {role: 'separator', tabIndex: 0, 'aria-orientation': 'horizontal', 'aria-label': w('height'), 'aria-valuemin': String(LOW_LEAST), 'aria-valuemax': String(innerHeight - LOW_LEAST), 'aria-valuenow': String(drawer.offsetHeight || LOW_USUAL)});
+  const to = (px) => {
+    const now = Math.min(Math.max(px, LOW_LEAST), innerHeight - LOW_LEAST);
+    bar.setAttribute('aria-valuenow', Math.round(now));
+    document.body.style.setProperty('--low', `${now}px`);
+  };
   bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
   bar.addEventListener('pointermove', (e) => e.buttons && to(drawer.getBoundingClientRect().bottom - e.clientY));
   bar.addEventListener('keydown', (e) => {
@@ -176,10 +205,19 @@ function drawFrame() {
   drawStatus();
 }
 
+let lost = false; // the last poll had no answer
+
 // Polls a run that is still being written, and informs the view of new data.
 async function poll() {
   try {
     const about = await get('about');
+    if (lost) {
+      lost = false;
+      drawStatus();
+      app.view?.refresh?.(about);
+      if (!app.view) await show(place.read(), true);
+    }
+    if (about.opened !== app.about.opened) await opening();
     const grown = about.version !== app.about.version, edited = about.graph?.changes !== app.about.graph?.changes;
     app.about = about;
     if (edited) drawStatus();
@@ -190,6 +228,8 @@ async function poll() {
     }
   } catch (e) { // other failures are reported by the view's next request
     if (e instanceof Stranger) return showFailure(e);
+    lost = true;
+    drawStatus();
   }
   setTimeout(poll, POLL_MS);
 }

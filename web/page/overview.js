@@ -3,6 +3,7 @@
 import {get} from './shared/api.js';
 import {shareBars, stepBars} from './shared/bars.js';
 import * as place from './shared/place.js';
+import {heatMap} from './shared/heat.js';
 import {bytes, count, digits, fill, h, moment, svg, time} from './shared/util.js';
 import {extent, language, w} from './shared/words.js';
 
@@ -39,9 +40,10 @@ function findingList(list, about) {
   return box;
 }
 
-function checked({timeline: t, graph: g}) {
+function checked({timeline: t, graph: g, trend}) {
   const parts = [];
   if (t) parts.push(`${count(t.events)} ${w('events')} (${w('checkedRun')})`);
+  if (trend) parts.push(w('checkedTrend'));
   if (g) parts.push(`${extent(g)}${g.dual ? `, ${w('target')} – ${w('golden')}` : ''}`);
   return parts.join('; ');
 }
@@ -50,7 +52,7 @@ function checked({timeline: t, graph: g}) {
 function stepPlot(steps, median) {
   const width = 900, height = 80, most = Math.max(...steps.map((s) => s[3]));
   const each = width / steps.length;
-  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'steps', role: 'img'});
+  const plot = svg('svg', {viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', class: 'steps', role: 'img', 'aria-label': w('stepTime')});
   steps.forEach((s, i) => {
     const tall = Math.max(1, (s[3] / most) * (height - 4));
     const bar = svg('rect', {x: i * each, y: height - tall, width: Math.max(1, each - 1), height: tall});
@@ -111,6 +113,40 @@ async function comparison(g, list) {
   return [differencePlot(profile, at), layers];
 }
 
+const LANES = 16; // steps and ranks of a dump
+
+// The largest norm of each node in execution order, a row for each step and rank.
+async function dumpMap(g) {
+  const spots = g.steps.flatMap((step) => g.ranks.map((rank) => ({step, rank}))).slice(0, LANES);
+  const rows = await Promise.all(spots.map((at) => get('profile', at))), n = Math.max(...rows.map((r) => r.nodes));
+  const across = Math.min(n, 300), cells = rows.map((r) => {
+    const list = new Map();
+    for (const [i, v, , name] of r.points) list.set(Math.floor(i * across / n), [v, name]);
+    return list;
+  });
+  const all = cells.flatMap((c) => [...c.values()].map(([v]) => v)).filter((v) => v > 0), low = Math.log10(all.reduce((a, b) => Math.min(a, b), Infinity)), high = Math.log10(all.reduce((a, b) => Math.max(a, b), 0));
+  if (!all.length) return null;
+  const named = spots.map(({step, rank}) => `${w('step')} ${step} ${w('rank')} ${rank}`);
+  return [h('h2', {}, w('norms')), heatMap({rows: named, columns: Array.from({length: across}, (_, i) => i + 1), wide: 1100, label: w('norms'), low: digits(10 ** low, 3), high: digits(10 ** high, 3),
+    value: (i, j) => cells[i].get(j)?.[0] ?? NaN, share: (v) => (v > 0 ? (Math.log10(v) - low) / (high - low || 1) : 0),
+    tell: (i, j) => `${named[i]}: ${cells[i].get(j)[1]} ${digits(cells[i].get(j)[0], 3)}`, go: (i, j) => cells[i].has(j) && place.go({screen: 'graph', ...spots[i], node: cells[i].get(j)[1]})})];
+}
+
+// How many rows of a table fail.
+async function sheetFindings(sheet) {
+  const {total} = await get('sheet', {failing: 1, limit: 1});
+  return h('div.findings', {}, h(`div.finding.${total ? 'E' : 'P'}`, {}, h('span.letter', {}, total ? 'E' : '.'),
+      h('span.text', {}, `${count(sheet.rows)} ${w('rows')}, ${count(total)} ${w('failingRows')}`), h('a', {href: '#table?failing=1'}, w('table'))));
+}
+
+// The lanes that prove the first finding of a run.
+async function worstStep(about, list) {
+  const f = list.map((x) => ({...x, at: place.read(x.place)})).find(({at}) => at.screen === 'timeline' && at.from && at.rank !== undefined);
+  if (!f) return null;
+  const {glimpse} = await import('./timeline/glimpse.js'), picture = await glimpse(about, f.at, () => place.go(f.place));
+  return picture && [h('h2', {}, w('worstStep')), h('a', {href: `#${f.place}`, 'aria-label': w('worstStep')}, picture)];
+}
+
 function timelineFacts(t, more) {
   return [[w('command'), more.command], [w('started'), more.start_ms && moment(more.start_ms)], [w('recordedBy'), more.tool],
     [w('worldSize'), more.world], [w('hosts'), more.hosts], [w('events'), count(t.events)], [w('duration'), time(t.length)],
@@ -146,19 +182,25 @@ function addKeys(keys, root) {
   keys.add('view', 'E', 'previous finding', () => step(-1));
 }
 
-export async function open({root, about, keys}) {
+export async function open({root, about, keys, opening}) {
+  if (about.shelf && !about.timeline && !about.graph && !about.trend && !about.sheet) return (await import('./shelf.js')).open({root, about, opening});
   addKeys(keys, root);
+  let drawn = null; // draws anew what the address says
   const draw = async () => {
     const [list, steps, cluster, more] = await Promise.all([get('findings', {lang: language()}), about.timeline ? get('steps') : [], about.timeline ? get('cluster') : null, get('facts')]);
-    const proof = h('div');
-    if (about.graph?.dual) comparison(about.graph, list).then((parts) => fill(proof, parts), () => {});
-    fill(root, h('div.page', {}, h('h2', {}, w('wrong')), findingList(list, about), proof,
+    const proof = h('div'), into = (box) => (parts) => fill(box, parts), lanes = h('div'), trend = h('div');
+    const trended = () => import('./trend.js').then((m) => m.drawTrend(trend));
+    if (about.trend) trended().catch((e) => fill(trend, h('div.failure', {}, e.message)));
+    drawn = about.trend ? trended : null;
+    if (about.graph) (about.graph.dual ? comparison(about.graph, list) : dumpMap(about.graph)).then(into(proof), () => {});
+    if (about.timeline) worstStep(about, list).then(into(lanes), () => {});
+    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), about.sheet && !about.graph ? await sheetFindings(about.sheet) : findingList(list, about), proof, lanes, trend,
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],
         breakdown(cluster), h('h2', {}, w('facts')), facts(about, more)));
   };
   await draw();
   return {
-    go() {},
+    go: () => drawn?.().catch(() => {}),
     refresh(now) {
       about = now;
       return draw();

@@ -16,6 +16,10 @@
 static const struct web_route routes[] = {
     {"/api/about", web_api_about, .kept = true},
     {"/api/facts", web_api_facts, .writes = false},
+    {"/api/sheet", web_api_sheet, .writes = false},
+    {"/api/shelf", web_api_shelf, .slow = true},
+    {"/api/choose", web_api_choose, .writes = true},
+    {"/api/trend", web_api_trend, .kept = true},
     {"/api/findings", web_api_findings, .kept = true},
     {"/api/sql", web_api_sql, .slow = true},
     {"/api/steps", web_api_steps, .kept = true, .timeline = true},
@@ -28,6 +32,8 @@ static const struct web_route routes[] = {
     {"/api/find", web_api_find, .kept = true, .timeline = true},
     {"/api/cluster", web_api_cluster, .kept = true, .timeline = true},
     {"/api/collective", web_api_collective, .timeline = true},
+    {"/api/alike", web_api_alike, .kept = true, .timeline = true},
+    {"/api/hits", web_api_hits, .kept = true, .timeline = true},
     {"/api/replay", web_api_replay, .timeline = true},
     {"/api/children", web_api_children, .graph = true},
     {"/api/path", web_api_path, .graph = true},
@@ -103,12 +109,14 @@ unsigned web_status_of(enum ms_rc rc)
     X(style, "/style.css", "text/css; charset=utf-8", "style.css")                                 \
     MODULE(X, main, "main.js")                                                                     \
     MODULE(X, overview, "overview.js")                                                             \
+    MODULE(X, graph_boxes, "graph/boxes.js")                                                       \
     MODULE(X, graph_graph, "graph/graph.js")                                                       \
     MODULE(X, graph_node, "graph/node.js")                                                         \
     MODULE(X, graph_outline, "graph/outline.js")                                                   \
     MODULE(X, shared_api, "shared/api.js")                                                         \
     MODULE(X, shared_bars, "shared/bars.js")                                                       \
     MODULE(X, shared_csv, "shared/csv.js")                                                         \
+    MODULE(X, shared_heat, "shared/heat.js")                                                       \
     MODULE(X, shared_keys, "shared/keys.js")                                                       \
     MODULE(X, shared_mark, "shared/mark.js")                                                       \
     MODULE(X, shared_palette, "shared/palette.js")                                                 \
@@ -119,7 +127,13 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, shared_words, "shared/words.js")                                                     \
     MODULE(X, table_sql, "table/sql.js")                                                           \
     MODULE(X, table_table, "table/table.js")                                                       \
+    MODULE(X, shelf, "shelf.js")                                                                   \
+    MODULE(X, trend, "trend.js")                                                                   \
     MODULE(X, timeline_cluster, "timeline/cluster.js")                                             \
+    MODULE(X, timeline_evidence, "timeline/evidence.js")                                           \
+    MODULE(X, timeline_found, "timeline/found.js")                                                 \
+    MODULE(X, timeline_folds, "timeline/folds.js")                                                 \
+    MODULE(X, timeline_glimpse, "timeline/glimpse.js")                                             \
     MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
     MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
     MODULE(X, timeline_painter, "timeline/painter.js")                                             \

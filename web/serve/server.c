@@ -650,7 +650,11 @@ enum ms_rc web_server_start(struct web_server **out, const struct web_server_con
     snprintf(s->guard.host, sizeof s->guard.host, "%s", conf->host);
     web_metrics_init(&s->metrics);
     s->refusals.metrics = &s->metrics;
-    enum ms_rc rc = web_guard_token(&s->guard, err);
+    enum ms_rc rc = MS_OK;
+    if (conf->token != NULL)
+        snprintf(s->guard.token, sizeof s->guard.token, "%s", conf->token);
+    else
+        rc = web_guard_token(&s->guard, err);
     if (rc == MS_OK)
         rc = watch_visits(s, err);
     if (rc == MS_OK)

@@ -17,6 +17,7 @@ struct web_server_conf {
     const char *host; /* to bind to: an address or "localhost" */
     uint16_t port;    /* 0: any free port */
     struct viz_session *session;
+    const char *token; /* of a server before it, whose pages stay; NULL: a new one */
 };
 
 /* Listens and answers, in threads of its own, until stopped. The session must outlive the

@@ -23,7 +23,7 @@ static const char tables[] =
     " seq INTEGER, op TEXT, class INTEGER, bytes INTEGER, sent INTEGER, peer INTEGER,"
     " start_ns INTEGER, end_ns INTEGER);"
     "CREATE TABLE joins(comm_group INTEGER, seq INTEGER, op TEXT, ranks INTEGER,"
-    " transfer_ns INTEGER, last_rank INTEGER)";
+    " start_ns INTEGER, transfer_ns INTEGER, waited_ns INTEGER, last_rank INTEGER)";
 
 /* Ranks run from 0 to 1000; then what the test adds. */
 static void open_with(const char *sql)
@@ -132,6 +132,45 @@ START_TEST(a_collective_is_found_on_all_its_ranks)
 }
 END_TEST
 
+/* Two collectives that rank 2 enters last; the second makes the others wait longer. */
+#define TWO_COLLECTIVES                                                                            \
+    CALL "(1,0,1,1,0,'AllReduce',0,64,64,-1,100,500),(2,1,1,1,0,'AllReduce',0,64,64,-1,400,500),"  \
+         "(1,0,1,2,0,'AllReduce',0,64,64,-1,600,900),(2,1,1,2,0,'AllReduce',0,64,64,-1,850,900);"  \
+         "INSERT INTO joins(comm_group, seq, op, ranks, start_ns, waited_ns, last_rank) VALUES"    \
+         "(1,0,'AllReduce',2,100,300,1),(2,0,'AllReduce',2,600,250,1);"
+
+START_TEST(the_worst_collective_of_a_rank_is_the_one_that_is_waited_for_longest)
+{
+    struct viz_collective c;
+    open_with(TWO_COLLECTIVES);
+    ck_ok(viz_collective_worst(&c, reader.tl, 1, 0, 1000, &err), err);
+    ck_assert_uint_eq(c.list.n, 2);
+    ck_assert_int_eq(c.list.p[1].start_ns, 400);
+    viz_collective_free(&c);
+    ck_ok(viz_collective_worst(&c, reader.tl, 1, 500, 1000, &err), err);
+    ck_assert_int_eq(c.list.p[1].start_ns, 850);
+    viz_collective_free(&c);
+    ck_assert_int_eq(viz_collective_worst(&c, reader.tl, 0, 0, 1000, &err), MS_E_NOTFOUND);
+}
+END_TEST
+
+START_TEST(dimensions_are_communicators_of_one_size_and_stride)
+{
+    struct viz_dimension d[VIZ_DIMENSIONS_MAX];
+    size_t n;
+    open_with("DELETE FROM comm_groups; INSERT INTO comm_groups(id, name, size, ranks) VALUES"
+              "(1,'tensor_0',2,'0,1'),(2,'tensor_1',2,'2,3'),(3,'data_7',2,'0,2'),"
+              "(4,'data_8',2,'1,3'),(5,'world',4,'0,1,2,3'),(6,'odd',2,''),(7,'none',2,'x,y')");
+    ck_ok(viz_dimensions_read(d, &n, reader.tl, &err), err);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(d[0].name, "tensor");
+    ck_assert_int_eq(d[0].stride, 1);
+    ck_assert_str_eq(d[1].name, "data");
+    ck_assert_int_eq(d[1].stride, 2);
+    ck_assert_int_eq(d[1].groups, 2);
+}
+END_TEST
+
 /* ---- replays ------------------------------------------------------------------------- */
 
 /* A stored table of that name goes before the packed one, which is not empty either. */
@@ -219,4 +258,6 @@ TEST_MAIN_AROUND(set_up, view_tear_down, "viz_cluster", a_run_without_replays_ha
                  who_comes_last_makes_the_others_wait,
                  overlapping_calls_count_once_and_starting_up_not_at_all,
                  peers_are_ranks_of_the_whole_run, a_send_that_does_not_say_what_it_sent_sent_all,
-                 a_collective_is_found_on_all_its_ranks)
+                 a_collective_is_found_on_all_its_ranks,
+                 the_worst_collective_of_a_rank_is_the_one_that_is_waited_for_longest,
+                 dimensions_are_communicators_of_one_size_and_stride)

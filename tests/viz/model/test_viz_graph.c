@@ -280,10 +280,10 @@ START_TEST(terms_that_make_no_sense_say_what_would)
 {
     static const struct {
         const char *terms, *why;
-    } bad[] = {{"state:purple", "unmatched"},
-               {"rank:first", "no number"},
-               {"/(/", "regular expression"},
-               {"\"\" class:\"\"x -class:", "says nothing"}};
+    } bad[] = {{"state:purple", "unmatched"}, {"rank:first", "no number"},
+               {"/(/", "regular expression"}, {"dur>5", "write dur>5ms"},
+               {"dur>", "write dur>5ms"},     {"dur<x", "write dur>5ms"},
+               {"kind:odd", "no kind"},       {"\"\" class:\"\"x -class:", "says nothing"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct viz_terms *t;
         ms_err_clear(&err);
@@ -291,6 +291,70 @@ START_TEST(terms_that_make_no_sense_say_what_would)
         ck_assert_ptr_null(t);
         ck_says(err, bad[i].why);
     }
+}
+END_TEST
+
+START_TEST(slices_have_terms_of_their_own)
+{
+    static const struct {
+        const char *terms;
+        bool first, second;
+    } cases[] = {{"rank:3", true, false},
+                 {"-rank:3", false, true},
+                 {"kind:comm", true, false},
+                 {"kind:copy", false, true},
+                 {"dur>5ms", true, false},
+                 {"dur>=5ms", true, true},
+                 {"dur<5ms", false, false},
+                 {"dur<=5000us", false, true},
+                 {"domain:COMM dur>1s", false, false},
+                 {"-dur>5ms -kind:comm", false, true},
+                 {"domain:comm", true, false},
+                 {"AllReduce", true, true}};
+    const struct viz_slice first = {3, 6000000, MS_STR("communication"), VIZ_SLICE_COMM};
+    const struct viz_slice second = {4, 5000000, MS_STR("default"), VIZ_SLICE_COPY};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct viz_terms *t;
+        ck_ok(viz_terms_new(&t, ms_str_of(cases[i].terms), &err), err);
+        ck_ok(viz_terms_fit(t, true, &err), err);
+        ck_assert_msg(viz_terms_meet_slice(t, &first) == cases[i].first, "%s", cases[i].terms);
+        ck_assert_msg(viz_terms_meet_slice(t, &second) == cases[i].second, "%s", cases[i].terms);
+        viz_terms_free(t);
+    }
+}
+END_TEST
+
+START_TEST(terms_of_slices_and_of_nodes_are_told_apart)
+{
+    static const struct {
+        const char *terms, *why;
+        bool of_slices;
+    } bad[] = {{"dur>5ms", "terms of the timeline", false},
+               {"kind:comm", "terms of the timeline", false},
+               {"state:E", "terms of the graph", true},
+               {"x shape:8", "terms of the graph", true}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct viz_terms *t;
+        ms_err_clear(&err);
+        ck_ok(viz_terms_new(&t, ms_str_of(bad[i].terms), &err), err);
+        ck_assert_int_eq(viz_terms_fit(t, bad[i].of_slices, &err), MS_E_ARG);
+        ck_says(err, bad[i].why);
+        viz_terms_free(t);
+    }
+}
+END_TEST
+
+START_TEST(a_slice_has_the_kind_of_its_name_and_domain)
+{
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR("communication"), MS_STR("x"), false),
+                     VIZ_SLICE_COMM);
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR(""), MS_STR("ncclAllReduceKernel"), true),
+                     VIZ_SLICE_COMM);
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR(""), MS_STR("cudaStreamSynchronize"), false),
+                     VIZ_SLICE_WAIT);
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR(""), MS_STR("Memcpy HtoD"), true), VIZ_SLICE_COPY);
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR(""), MS_STR("gemm"), true), VIZ_SLICE_COMPUTE);
+    ck_assert_int_eq(viz_slice_kind_of(MS_STR(""), MS_STR("gemm"), false), VIZ_SLICE_MARK);
 }
 END_TEST
 
@@ -417,6 +481,8 @@ TEST_MAIN_AROUND(
     pages_that_follow_each_other_make_the_whole_list,
     names_that_differ_in_one_number_are_the_same_layer,
     terms_find_nodes_by_word_class_state_and_expression, terms_that_make_no_sense_say_what_would,
-    no_terms_are_met_by_everything, a_row_says_what_the_row_above_does_not,
-    a_dump_alone_names_the_operator_that_overflows_first, a_suspect_is_where_the_difference_begins,
+    slices_have_terms_of_their_own, terms_of_slices_and_of_nodes_are_told_apart,
+    a_slice_has_the_kind_of_its_name_and_domain, no_terms_are_met_by_everything,
+    a_row_says_what_the_row_above_does_not, a_dump_alone_names_the_operator_that_overflows_first,
+    a_suspect_is_where_the_difference_begins,
     without_an_error_the_first_warning_is_where_two_runs_part)

@@ -159,6 +159,175 @@ START_TEST(a_trace_tells_its_lanes_steps_and_findings)
     says("/api/replay", "processes=0&from=0&to=10000", "[]");
     says("/api/about", "", "\"replay\": false");
     says("/api/sum", "tracks=0&from=0&to=10000", "\"total\": 10000");
+    says("/api/collective", "rank=0&from=0&to=10000", "null");
+    says("/api/alike", "", "[");
+    says("/api/cluster", "", "\"every\": []");
+}
+END_TEST
+
+START_TEST(hits_are_counted_and_listed_in_order_of_time)
+{
+    open_trace();
+    says("/api/hits", "q=STEP",
+         "{\"count\": 2, \"cut\": false, \"rows\": [[0, 0, 10000, 0, \"step 0\"], "
+         "[0, 10000, 20000, 0, \"step 1\"]]}");
+    says("/api/hits", "q=step&limit=1", "{\"count\": 2, \"cut\": false, \"rows\": [[0, 0, 10000");
+    says("/api/hits", "q=step&t=1", "\"rows\": [[0, 10000, 20000");
+    says("/api/hits", "q=%22%2Fstep+%5B1-9%5D%2F%22", "\"count\": 1");
+    says("/api/hits", "q=dur%3E15us", "\"count\": 1, \"cut\": false, \"rows\": [[0, 10000, 20000");
+    says("/api/hits", "q=-step+dur%3C5us",
+         "\"count\": 1, \"cut\": false, \"rows\": [[0, 1000, 4000");
+    says("/api/hits", "q=rank%3A7", "\"count\": 0");
+    says("/api/hits", "q=kind%3Acomm", "\"count\": 0");
+    says("/api/hits", "q=kind%3Amark+domain%3Adefault", "\"count\": 3");
+    refused("/api/hits", "q=dur%3E15", MS_E_ARG, "write dur>5ms");
+    refused("/api/hits", "q=state%3AE", MS_E_ARG, "terms of the graph");
+}
+END_TEST
+
+START_TEST(a_comparison_has_no_terms_of_slices)
+{
+    open_pair();
+    refused("/api/search", "q=dur%3E5ms", MS_E_ARG, "terms of the timeline");
+    refused("/api/table", "q=kind%3Acomm", MS_E_ARG, "terms of the timeline");
+}
+END_TEST
+
+static int choices;
+static void count_choice(void)
+{
+    choices++;
+}
+
+/* A folder with two dumps and a trace. */
+static void open_folder(void)
+{
+    char path[160];
+    static const char *const names[] = {"a", "sub/b"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        put_rank(path, ".", CONSTRUCT, DUMP(RECORD("Torch.f.0.forward", FLAT("1.0"), FLAT("1.0"))),
+                 NULL);
+    }
+    put_events(MS_STR("[" EVENT("step 0", "1", "1", "100", "10") "]"));
+    struct viz_conf conf = {.path = dir, .can_choose = true, .on_choice = count_choice};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+START_TEST(a_folder_lists_what_can_be_opened)
+{
+    open_folder();
+    ck_assert_ptr_null(session.timeline);
+    says("/api/shelf", "", "\"name\": \"a\", \"kind\": 3, \"what\": \"a dump\"");
+    says("/api/shelf", "", "\"name\": \"sub/b\"");
+    says("/api/shelf", "", "\"name\": \"trace.json\", \"kind\": 6");
+    says("/api/about", "", "\"shelf\": ");
+    refused("/api/lanes", "", MS_E_NOTFOUND, "no timeline is open");
+}
+END_TEST
+
+START_TEST(a_choice_is_of_the_folder_and_nothing_else)
+{
+    char *path, *golden;
+    open_folder();
+    choices = 0;
+    refused("/api/choose", "name=..%2F..", MS_E_NOTFOUND, "nothing in this folder");
+    refused("/api/choose", "name=%2Fetc", MS_E_NOTFOUND, "nothing in this folder");
+    refused("/api/choose", "name=sub", MS_E_NOTFOUND, "nothing in this folder");
+    refused("/api/choose", "name=a&golden=zzz", MS_E_NOTFOUND, "nothing in this folder");
+    ck_assert(!viz_session_chosen(&session, &path, &golden));
+    says("/api/choose", "name=a&golden=sub%2Fb", "true");
+    ck_assert_int_eq(choices, 1);
+    ck_assert(viz_session_chosen(&session, &path, &golden));
+    ck_assert(ms_str_ends(ms_str_of(path), MS_STR("/a")));
+    ck_assert(ms_str_ends(ms_str_of(golden), MS_STR("/sub/b")));
+    free(path);
+    free(golden);
+    says("/api/choose", "", "true");
+    ck_assert(viz_session_chosen(&session, &path, &golden));
+    ck_assert_ptr_null(path);
+}
+END_TEST
+
+START_TEST(without_a_folder_nothing_is_chosen)
+{
+    open_trace();
+    refused("/api/shelf", "", MS_E_NOTFOUND, "not with a folder");
+    refused("/api/choose", "name=a", MS_E_NOTFOUND, "not with a folder");
+    refused("/api/trend", "", MS_E_NOTFOUND, "no statistics over steps");
+}
+END_TEST
+
+static void open_table(void)
+{
+    static const char csv[] = "NPU Name,NormRelativeErr,Result\nb,0.5%,pass\n\"a, "
+                              "x\",12.5%,error\nc,N/A,warning\nd,3%,pass\n";
+    char path[160];
+    snprintf(path, sizeof path, "%s/compare_result_1.csv", dir);
+    write_file(path, csv, sizeof csv - 1);
+    struct viz_conf conf = {.path = path, .can_choose = true};
+    ck_ok(viz_session_open(&session, &conf, &err), err);
+    ck_ok(viz_reader_open(&reader, &session, &err), err);
+}
+
+START_TEST(a_table_is_sorted_and_filtered)
+{
+    open_table();
+    says("/api/about", "",
+         "\"sheet\": {\"rows\": 4, \"columns\": [\"NPU Name\", \"NormRelativeErr\", \"Result\"]}");
+    says("/api/sheet", "",
+         "{\"rows\": [{\"row\": 0, \"state\": \"pass\", \"values\": [\"b\", \"0.5%\", \"pass\"]}");
+    says("/api/sheet", "", "\"total\": 4");
+    says("/api/sheet", "sort=1&desc=1&limit=1",
+         "{\"rows\": [{\"row\": 1, \"state\": \"error\", \"values\": [\"a, x\"");
+    says("/api/sheet", "sort=1&limit=1", "{\"rows\": [{\"row\": 0,");
+    says("/api/sheet", "sort=1&first=3",
+         "{\"rows\": [{\"row\": 2,"); /* what is no number comes last */
+    says("/api/sheet", "sort=0&limit=1", "{\"rows\": [{\"row\": 1,");
+    says("/api/sheet", "failing=1", "\"total\": 2");
+    says("/api/sheet", "q=A,%20X", "\"total\": 1");
+    says("/api/sheet", "q=nothing", "{\"rows\": [], \"total\": 0}");
+    refused("/api/sheet", "sort=3", MS_E_ARG, "sort");
+}
+END_TEST
+
+START_TEST(a_table_that_is_cut_is_refused)
+{
+    static const char csv[] = "NPU Name,Result\n\"a,pass\n";
+    char path[160];
+    snprintf(path, sizeof path, "%s/compare_result_1.csv", dir);
+    write_file(path, csv, sizeof csv - 1);
+    struct viz_conf conf = {.path = path, .can_choose = true};
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_FORMAT);
+}
+END_TEST
+
+/* A monitor's csv file: the gradient of one layer over four steps, of which the last is no number. */
+static void open_monitor(void)
+{
+    static const char csv[] =
+        "vpp_stage,name,step,norm\n0,fc.weight,0,1.5\n0,fc.weight,1,2.5\n0,fc.weight,2,2.0\n"
+        "0,fc.weight,3,nan\n";
+    char path[160];
+    snprintf(path, sizeof path, "%s/Dec03_21-34-40-rank0-x", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/Dec03_21-34-40-rank0-x/grad_reduced_0-3.csv", dir);
+    write_file(path, csv, sizeof csv - 1);
+    open_path(dir, NULL);
+}
+
+START_TEST(statistics_over_steps_are_a_map_and_curves)
+{
+    open_monitor();
+    says("/api/about", "", "\"trend\": true");
+    says("/api/trend", "", "\"metric\": \"grad_reduced\"");
+    says("/api/trend", "", "[1.5, 2.5, 2.0, \"nan\"]");
+    says("/api/trend", "metric=grad_reduced&target=fc.weight",
+         "\"points\": [[0, 1.5], [1, 2.5], [2, 2.0], [3, null]]");
+    says("/api/findings", "lang=en", "has no finite norm any more");
+    says("/api/findings", "lang=en",
+         "\"place\": \"overview?step=3&rank=0&q=grad_reduced%20fc.weight\"");
 }
 END_TEST
 
@@ -565,6 +734,10 @@ START_TEST(failures_have_their_status)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_route,
+                 hits_are_counted_and_listed_in_order_of_time, a_table_is_sorted_and_filtered,
+                 a_table_that_is_cut_is_refused, a_comparison_has_no_terms_of_slices,
+                 a_folder_lists_what_can_be_opened, a_choice_is_of_the_folder_and_nothing_else,
+                 without_a_folder_nothing_is_chosen, statistics_over_steps_are_a_map_and_curves,
                  what_changes_something_is_marked_so, what_is_not_open_says_what_opens_it,
                  a_trace_tells_its_lanes_steps_and_findings, slices_travel_as_columns,
                  columns_that_do_not_fit_are_wide, senseless_values_of_a_timeline_are_refused,

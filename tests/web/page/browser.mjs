@@ -66,7 +66,7 @@ function lost(why) {
 // slow where the machine is, and so are its timers: nothing here depends on how long it takes.
 export async function settled(page) {
   await page.evaluate(async () => {
-    const quiet = () => !document.documentElement.ariaBusy && !document.querySelector('.leaving, .stale');
+    const quiet = () => !document.body.ariaBusy && !document.querySelector('.leaving, .stale');
     for (let calm = 0; calm < 3;) {
       await new Promise((r) => setTimeout(r, 80));
       await new Promise((r) => requestAnimationFrame(r));

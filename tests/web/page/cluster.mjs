@@ -37,7 +37,16 @@ await test('who makes others wait is marked by more than a colour', async () => 
   truth(first.startsWith('▲ 3'), first);
 });
 await test('the heat map says its values and its scale', async () => {
-  truth((await page.$$eval('.heat', (all) => all.map((e) => e.title))).some((t) => / 3: .*ms/.test(t)), 'no value on hover');
+  const told = [];
+  await page.focus('canvas.heatmap >> nth=1');
+  for (const key of ['ArrowDown', 'ArrowRight', 'ArrowRight', 'ArrowRight']) { // who waits for rank 3
+    await page.keyboard.press(key);
+    told.push((await texts(page, '.told')).join(' '));
+  }
+  truth(told.some((t) => / 3: .*ms/.test(t)), 'no value by keys');
+  const map = page.locator('canvas.heatmap').nth(1), box = await map.boundingBox();
+  await map.hover({position: {x: box.width - 30, y: 30}});
+  await until(page, () => /: .*s/.test([...document.querySelectorAll('.told')][1].textContent));
   truth(/0.*ms/.test((await texts(page, '.dim.legend')).join(' ')), 'no scale');
 });
 await test('bandwidth has a dot for each size and the line that fits', async () => {

@@ -224,7 +224,10 @@ await test('a step is chosen from the list', async () => {
 await test('e goes to the finding and says it', async () => {
   await tl.focus('.lanes');
   await tl.keyboard.press('e');
-  await until(tl, () => document.querySelector('.drawer')?.textContent.includes('rank 3 makes the others wait'));
+  await until(tl, () => document.querySelector('.verdict')?.textContent.includes('rank 3 makes the others wait') && document.querySelector('.drawer')?.textContent.includes('comes last'));
+  await until(tl, () => location.hash.includes('only='));
+  await tl.click('.verdict button');
+  await until(tl, () => document.querySelector('.verdict').hidden);
 });
 await test('Enter closes a process, and opens it', async () => {
   const seen = () => tl.evaluate(() => {

@@ -110,6 +110,14 @@ await test('keys fold, unfold and find errors', async () => {
   await page.keyboard.press('u');
   await until(page, () => document.querySelector('.line.now')?.textContent.includes('layers.3'));
 });
+await test('a module is drawn as boxes and edges, and a box goes to its node', async () => {
+  await page.keyboard.press('b');
+  await page.waitForSelector('.boxes .box.error');
+  truth((await page.$$('.boxes .edge')).length > 0, 'no edge');
+  await page.click('.boxes .box.error');
+  await until(page, () => document.querySelector('.line.now')?.textContent.includes('softmax.3'));
+  await page.keyboard.press('u');
+});
 await test('alike layers are one line with their count', async () => {
   truth((await texts(page, '.line')).some((t) => t.includes('×3')), 'no folded layers');
 });
@@ -344,12 +352,19 @@ await test('. chooses a slice and the next one, u what it lies in', async () => 
 await test('search goes to the next hit, markup in names is text', async () => {
   await tl.keyboard.press('Escape');
   await tl.keyboard.press('/');
+  const before = (await window_()).join();
   await tl.keyboard.type('onerror');
+  await until(tl, () => document.querySelectorAll('.hitlist .hit').length > 10);
+  equal((await window_()).join(), before, 'window after typing');
+  truth(/^\d+ hits/.test((await texts(tl, '.drawer h2'))[0]), 'not counted');
   await tl.keyboard.press('Enter');
+  await until(tl, () => /^\d+ \/ \d+ hits/.test(document.querySelector('.hitbar span')?.textContent) && document.querySelector('.drawer h2')?.textContent.includes('onerror'));
   await settled(tl);
-  const [a] = await window_();
-  truth(a > 2e6 && a < 5e6, `at ${a}`);
+  const [a, b] = await window_(), start = Number((await hash(tl)).match(/sel=\d+%3A(\d+)/)[1]);
+  truth(start >= a && start <= b, `${start} is not between ${a} and ${b}`);
   equal(await tl.evaluate(() => window.hacked), undefined, 'script');
+  await tl.keyboard.press('Escape');
+  await tl.focus('.lanes');
   await tl.keyboard.press('Escape');
 });
 await test('a reload restores the window', async () => {

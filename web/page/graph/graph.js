@@ -72,6 +72,7 @@ class Graph {
       micros > 1 && choice(w('microStep'), [['', w('all')], ...Array.from({length: micros}, (_, i) => [String(i), String(i)])], place.read().micro ?? '',
           (v) => place.go({...place.read(), micro: v || null})),
       this.dual && h('label.dim', {title: 'x'}, this.syncBox, ` ${w('sync')}`),
+      h('button', {onclick: () => this.boxes(), title: 'b'}, w('boxes')),
       h('span.grow'),
       this.dual && h('button', {onclick: () => this.listSuspects(), title: 'p'}, w('suspects')),
       this.dual && h('button', {onclick: () => this.first(), title: 'g'}, w('first')),
@@ -97,7 +98,7 @@ class Graph {
   }
 
   splitter() {
-    const bar = h('div.splitter', {role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': w('splitter')});
+    const bar = h('div.splitter', {role: 'separator', tabIndex: 0, 'aria-orientation': 'vertical', 'aria-label': w('splitter'), 'aria-valuenow': String(Math.round(100 * this.share))});
     bar.addEventListener('pointerdown', (e) => bar.setPointerCapture(e.pointerId));
     bar.addEventListener('pointermove', (e) => {
       const box = this.field.getBoundingClientRect();
@@ -115,6 +116,7 @@ class Graph {
 
   split(share) {
     this.share = Math.min(Math.max(share, SPLIT_LEAST), 1 - SPLIT_LEAST);
+    this.field.querySelector('.splitter')?.setAttribute('aria-valuenow', Math.round(100 * this.share));
     localStorage.setItem('msprobe-split', this.share);
     this.frame.style.setProperty('--split', `${(100 * this.share).toFixed(1)}%`);
   }
@@ -409,6 +411,7 @@ class Graph {
       add('d', 'more room for the target', () => this.split(this.share + SPLIT_STEP));
     }
     add('P', 'savePicture', () => this.picture());
+    add('b', 'boxes', () => this.boxes());
     add('y', 'copyName', () => copy(this.outline.lines[now()].row?.name ?? ''));
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
@@ -479,6 +482,18 @@ class Graph {
   async picture() {
     const {savePicture} = await import('../shared/picture.js');
     savePicture(this.panes.map((p) => p.outline.lines), this.dual && this.synced, this.about.title);
+  }
+
+  // Draws the module under the cursor, or the one around an operator, as boxes and edges.
+  async boxes() {
+    const {lines} = this.outline, at = lines[this.cursor]?.foldable ? this.cursor : this.outline.parent(this.cursor), row = lines[at]?.pair?.target;
+    if (!row) {
+      this.say(w('noBoxes'));
+      return;
+    }
+    const {boxes} = await import('./boxes.js'), made = await boxes(this.spot, row.name, (name) => this.jump(name, false));
+    if (made) this.showDrawer(h('h2.mono', {}, row.name), h('p.dim', {}, w(made.edges ? 'boxesHint' : 'noFlow')), h('div.scroll', {tabIndex: 0}, made.image));
+    else this.say(w('noBoxes'));
   }
 
   left() {

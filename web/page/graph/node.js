@@ -37,8 +37,8 @@ function itemTable(row, mine, partner, other) {
     if (other[i]) rows.push(itemRow(`= ${itemName(other[i][0], partner)}`, other[i][1], ''));
   });
   const used = METRICS.filter((m) => mine.some(([, x]) => x[m] !== undefined && x[m] !== ' '));
-  return [h('table.items', {}, h('tr', {}, ['', '', 'dtype', 'shape', ...STATS].map((t) => h('th', {}, t))), rows),
-    used.length > 0 && h('table.items', {}, h('tr', {}, h('th', {}, ''), used.map((m) => h('th.num', {}, m))),
+  return [h('table.items', {tabIndex: 0}, h('tr', {}, ['', '', 'dtype', 'shape', ...STATS].map((t) => h(t ? 'th' : 'td', {}, t))), rows),
+    used.length > 0 && h('table.items', {tabIndex: 0}, h('tr', {}, h('td', {}, ''), used.map((m) => h('th.num', {}, m))),
         mine.map(([name, x]) => h('tr', {}, h('td', {}, itemName(name, node)), used.map((m) => h('td.num', {title: x[m]}, short(x[m]))))))];
 }
 

@@ -33,9 +33,8 @@ export const told = (e) => (e instanceof TypeError ? w('lost') : e.message);
 
 // Exposes whether answers are awaited, to assistive technology and tests.
 function tellWaiting() {
-  const root = document.documentElement;
-  if (waiting > 0) root.setAttribute('aria-busy', 'true');
-  else root.removeAttribute('aria-busy');
+  if (waiting > 0) document.body.setAttribute('aria-busy', 'true');
+  else document.body.removeAttribute('aria-busy');
 }
 
 function showBar(on) {

@@ -52,7 +52,7 @@ export class Keys {
   }
 
   show() {
-    const list = h('div.keylist'), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
+    const list = h('div.keylist', {tabIndex: 0, role: 'region', 'aria-label': w('keysOf')}), filter = h('input', {type: 'search', placeholder: w('filterKeys')});
     const ordered = ['view', 'app'].flatMap((g) => this.list.filter((k) => k.group === g).reverse()); // the view's keys first
     const lines = together(ordered);
     const draw = () => fill(list, lines.filter(({keys, text}) => `${keys.join(' ')} ${w(text)}`.toLowerCase().includes(filter.value.toLowerCase()))

@@ -12,11 +12,19 @@ const ROW = 24, TALLEST = 12e6; // px; browsers limit the height of an element
 const PAGE = 200, PAGES_KEPT = 40, EXPORTED = 2000; // rows
 const STATS = ['Max', 'Min', 'Mean', 'Norm'];
 const REAL = ['Cosine', 'EucDist', 'MaxAbsErr', 'MaxRelativeErr', 'One Thousandth Err Ratio', 'Five Thousandths Err Ratio'];
-const SUMMARY = ['Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr', 'NormRelativeErr'];
+const SUMMARY = ['NormRelativeErr', 'Max diff', 'Min diff', 'Mean diff', 'L2norm diff', 'MaxRelativeErr', 'MinRelativeErr', 'MeanRelativeErr'];
+
+// Relative errors have a bar: its length is where the figure lies between rounding and the whole value, on a log scale.
+const SCALED = /Relative|Thousand/, LEAST = 1e-8;
+function shareOf(c, n, full) {
+  if (!c.scaled || !(Math.abs(n) > 0)) return '';
+  const v = Math.abs(n) / (full.endsWith('%') ? 100 : 1), share = Math.min(1, Math.max(0, 1 - Math.log10(v) / Math.log10(LEAST)));
+  return `;background-image:linear-gradient(90deg, var(--share) ${(100 * share).toFixed(0)}%, transparent 0)`;
+}
 
 const text = (title, width, of) => ({title, width, of});
 const figure = (field, side, width = 96) => ({
-  title: side === 'other' ? `${w('golden')} ${field}` : field, width, number: true,
+  title: side === 'other' ? `${w('golden')} ${field}` : field, width, number: true, scaled: side === 'item' && SCALED.test(field),
   sort: side === 'other' ? null : field, of: (r) => r[side]?.[field] ?? '',
 });
 const messageOf = (r) => {
@@ -39,7 +47,7 @@ function columnsOf(set, task, dual) {
   const digest = task === 'md5' ? [field('md5', 'item', 90), field('md5', 'other', 90)] : [];
   if (set === 'short') {
     const few = task === 'summary' ? ['NormRelativeErr', 'MaxRelativeErr'] : figures.slice(0, 4);
-    return [...start, ...types, ...few.map((f) => figure(f, 'item', 130)), ...digest, ...(dual ? [figure('Norm', 'item'), figure('Norm', 'other', 110)] : mine),
+    return [...start, ...few.map((f) => figure(f, 'item', 130)), ...types, ...digest, ...(dual ? [figure('Norm', 'item'), figure('Norm', 'other', 110)] : mine),
       ...(dual ? [text(w('message'), 700, messageOf)] : [])];
   }
   const golden = dual ? [text(w('goldenName'), 420, (r) => r.other_name)] : [];
@@ -51,9 +59,21 @@ function columnsOf(set, task, dual) {
     ...(dual ? [text(w('partner'), 420, (r) => r.partner)] : []), field('data_name', 'item', 300)];
 }
 
+// Columns of a table that a comparison wrote, as its file has them; figures are told by their names.
+const FIGURE = /err|diff|max|min|mean|norm|cosine|dist|ratio/i;
+function sheetColumns(titles) {
+  const result = titles.findIndex((t) => t === 'Result');
+  const order = titles.map((_, i) => i), main = titles.indexOf('NormRelativeErr');
+  if (main > 1) order.splice(1, 0, ...order.splice(main, 1)); // the figure that says most comes first
+  return [{title: '', width: 44, sort: result < 0 ? null : String(result), of: (r) => r.state, state: true, pinned: true},
+    ...order.map((i) => [titles[i], i]).map(([title, i]) => ({title, width: i === 0 ? 420 : /name|message|stack/i.test(title) ? 320 : 130, sort: String(i), number: FIGURE.test(title) && !/name|message/i.test(title), pinned: i === 0, scaled: SCALED.test(title), of: (r) => r.values[i] ?? ''}))];
+}
+
 class Table {
   constructor(app) {
     Object.assign(this, app);
+    this.sheet = app.about.graph ? null : app.about.sheet;
+    this.path = this.sheet ? 'sheet' : 'table';
     this.pages = new Map();
     this.total = 0;
     this.top = 0; // first visible row, fractional
@@ -65,6 +85,7 @@ class Table {
 
   get asked() {
     const at = place.read(), g = this.about.graph;
+    if (this.sheet) return {q: at.q, sort: at.sort, desc: at.desc, failing: at.failing};
     return {step: at.step ?? g.steps[0], rank: at.rank ?? g.ranks[0], q: at.q, sort: at.sort, desc: at.desc, failing: at.failing};
   }
 
@@ -74,15 +95,16 @@ class Table {
     this.sets = h('select', {'aria-label': w('columns')}, ['short', 'official', 'all'].map((s) => h('option', {value: s}, w(s === 'all' ? 'allColumns' : s))));
     this.told = h('span.dim');
     this.head = h('div.thead', {role: 'row'});
-    this.space = h('div.tspace');
+    this.space = h('div.tspace', {role: 'rowgroup'});
     this.body = h('div.tbody', {tabIndex: 0, role: 'grid', 'aria-activedescendant': 'row-now', 'aria-label': w('table')}, this.head, this.space);
     fill(this.root, h('div.table', {}, h('div.tbar', {}, this.filter, h('label', {}, this.failing, ` ${w('onlyFailing')}`),
-        h('label', {}, `${w('columns')} `, this.sets), this.told, h('span.grow'),
+        !this.sheet && h('label', {}, `${w('columns')} `, this.sets), this.told, h('span.grow'),
         h('button', {onclick: () => this.copyRows()}, w('copyRows')), h('button', {onclick: () => this.exportAll()}, w('exportCsv'))), this.body));
     this.filter.addEventListener('input', debounce(() => this.change({q: this.filter.value || null}), 120));
     this.failing.addEventListener('change', () => this.change({failing: this.failing.checked ? 1 : null}));
     this.sets.addEventListener('change', () => {
-      place.note({set: this.sets.value === 'short' ? null : this.sets.value});
+      place.note({set: this.sets.value});
+      localStorage.setItem('msprobe-set', this.sets.value);
       this.columns();
     });
     this.body.addEventListener('scroll', () => this.scrolled(), {passive: true});
@@ -94,7 +116,7 @@ class Table {
   async go(at) {
     this.filter.value = at.q ?? '';
     this.failing.checked = at.failing === '1';
-    this.sets.value = at.set ?? 'short';
+    this.sets.value = at.set ?? localStorage.getItem('msprobe-set') ?? 'short';
     this.columns();
     await this.load();
     if (at.row && this.total) this.choose(Number(at.row));
@@ -107,7 +129,7 @@ class Table {
 
   columns() {
     const g = this.about.graph;
-    this.shown = columnsOf(this.sets.value, g.task, g.dual);
+    this.shown = this.sheet ? sheetColumns(this.sheet.columns) : columnsOf(this.sets.value, g.task, g.dual);
     const {sort = 'order', desc} = place.read();
     let left = 0;
     for (const c of this.shown) {
@@ -115,10 +137,10 @@ class Table {
       left += c.pinned ? c.width : 0;
     }
     this.wide = this.shown.reduce((sum, c) => sum + c.width, 0);
-    fill(this.head, this.shown.map((c) => h(`button.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {
-      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`, role: 'columnheader', title: c.title,
-      'aria-sort': c.sort === sort ? (desc ? 'descending' : 'ascending') : null, disabled: !c.sort, onclick: () => this.sortBy(c.sort),
-    }, c.sort === sort ? `${desc ? '▾' : '▴'} ` : '', c.title)));
+    fill(this.head, this.shown.map((c) => h(`div.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {
+      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`, role: 'columnheader', title: c.title || w('state'),
+      'aria-sort': c.sort === sort ? (desc ? 'descending' : 'ascending') : null,
+    }, h(c.sort ? 'button' : 'span', {'aria-label': c.title || w('state'), onclick: c.sort && (() => this.sortBy(c.sort))}, c.sort === sort ? `${desc ? '▾' : '▴'} ` : '', c.title || '\u00a0'))));
     this.head.style.width = `${this.wide}px`;
     this.draw();
   }
@@ -155,7 +177,7 @@ class Table {
     if (this.pages.has(page)) return;
     const mine = this.generation;
     this.pages.set(page, null);
-    const got = await get('table', {...this.asked, first: page * PAGE, limit: PAGE, quick: page === 0 ? 1 : 0});
+    const got = await get(this.path, {...this.asked, first: page * PAGE, limit: PAGE, quick: this.sheet ? null : page === 0 ? 1 : 0});
     if (mine !== this.generation) return;
     this.pages.set(page, got.rows);
     this.total = got.total;
@@ -167,7 +189,7 @@ class Table {
 
   // The first rows arrive before the server has read the whole table; the total is requested separately.
   async countAll(mine) {
-    const got = await get('table', {...this.asked, first: 0, limit: 1}).catch(() => null);
+    const got = await get(this.path, {...this.asked, first: 0, limit: 1}).catch(() => null);
     if (!got || mine !== this.generation) return;
     this.total = got.total;
     this.counting = false;
@@ -237,7 +259,7 @@ class Table {
     const full = String(c.of(row) ?? ''), n = Number(full.replace(/%$/, ''));
     const short = c.number && full.trim() !== '' && !Number.isNaN(n) ? digits(n) + (full.endsWith('%') ? '%' : '') : full;
     return h(`span.tcell${c.number ? '.num' : ''}${c.pinned ? '.pinned' : ''}`, {role: 'gridcell', title: full,
-      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}`}, c.state ? mark(full) : short);
+      style: `width:${c.width}px${c.pinned ? `;left:${c.left}px` : ''}${shareOf(c, n, full)}`}, c.state ? mark(full) : short);
   }
 
   // ---- selection and copying --------------------------------------------------------
@@ -258,6 +280,7 @@ class Table {
 
   // Goes to the nearest row with an error in the current order.
   async seekError(by) {
+    if (this.sheet) return;
     const {generation} = this;
     const {at, total} = await get('table', {...this.asked, first: this.cursor, error: by});
     if (generation !== this.generation) return;
@@ -278,7 +301,7 @@ class Table {
 
   toGraph() {
     const row = this.row(this.cursor), {step, rank} = this.asked;
-    if (row) place.go({screen: 'graph', step, rank, node: row.node});
+    if (row && !this.sheet) place.go({screen: 'graph', step, rank, node: row.node});
   }
 
   csvOf(rows, separator) {
@@ -299,7 +322,7 @@ class Table {
   async exportAll() {
     let {total} = this; // may still be unknown
     const {asked} = this, parts = [`${csvRow(this.shown.map((c) => c.title || w('state')))}\n`];
-    const ask = (first) => (first < total ? get('table', {...asked, first, limit: EXPORTED}) : null);
+    const ask = (first) => (first < total ? get(this.path, {...asked, first, limit: EXPORTED}) : null);
     for (let first = 0, next = ask(0); first < total; first += EXPORTED) {
       const got = await next;
       total = got.total;
@@ -324,7 +347,7 @@ class Table {
     add('ctrl+c', 'copy the selected rows', () => this.copyRows());
     for (const [key, text, name, list, by] of [['r', 'next rank', 'rank', 'ranks', 1], ['R', 'previous rank', 'rank', 'ranks', -1],
       ['t', 'next step', 'step', 'steps', 1], ['T', 'previous step', 'step', 'steps', -1]]) {
-      add(key, text, () => place.turn(name, this.about.graph[list], by));
+      if (this.about.graph) add(key, text, () => place.turn(name, this.about.graph[list], by));
     }
     const seek = (by) => this.seekError(by).catch((e) => { this.told.textContent = told(e); });
     add('e', 'next error row', () => seek(1));
@@ -336,7 +359,7 @@ class Table {
 }
 
 export async function open(app) {
-  if (!app.about.graph) {
+  if (!app.about.graph && !app.about.sheet) {
     fill(app.root, h('div.empty', {}, w('noGraph')));
     return {go() {}};
   }

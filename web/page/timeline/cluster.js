@@ -2,9 +2,12 @@
 // The cluster: where the time of each rank goes, who waits for whom, what was sent, how fast.
 import {get} from '../shared/api.js';
 import {overlap, shareBars, stepBars} from '../shared/bars.js';
+import {heatMap} from '../shared/heat.js';
+import * as place from '../shared/place.js';
 import {bytes as size, count, fill, h, percent, svg, time} from '../shared/util.js';
 import {w} from '../shared/words.js';
 
+const WIDE = 1100; // px, room of a map
 const LISTED = 16; // ranks of the ranking, when there are too many for all
 
 // Table of a mean step for each rank: how much communication is hidden by computing, how much is exposed.
@@ -20,32 +23,63 @@ function breakdown(c) {
   return [h('h2', {}, w('perStep')), stepBars(c.use), h('details', {}, h('summary', {}, w('figures')), stepTable(c.use))];
 }
 
-// Draws a heat map in one hue: larger values are closer to the accent colour. Values on hover, and in the cells
-// if they fit. With bin > 1 a row or column stands for that many neighbouring ranks and has the lowest as its name.
-function heatMap(title, rows, columns, value, show, corner, bin) {
-  const named = (r) => (bin > 1 ? `${r}–${r + bin - 1}` : r);
-  const all = rows.flatMap((r) => columns.map((c) => value(r, c))), most = Math.max(...all, 1), fits = columns.length <= 16;
-  const cell = (r, c) => {
-    const v = value(r, c), share = v / most;
-    return h('td.heat', {title: `${corner[0]} ${named(r)} → ${corner[1]} ${named(c)}: ${show(v)}`, style: `background:color-mix(in srgb, var(--accent) ${Math.round(share * 55)}%, var(--bg))`},
-        fits && v > 0 ? show(v) : '');
-  };
-  return [h('h2', {}, title), h('div.dim.legend', {}, `0 `, h('i.scale'), ` ${show(most)}`, bin > 1 ? `  ${w('ranksEach')} ${bin}` : ''), h('div.scroll', {}, h('table.heatmap', {},
-      h('tr', {}, h('th', {}, `${corner[0]} \\ ${corner[1]}`), columns.map((c) => h('th', {}, c))),
-      rows.map((r) => h('tr', {}, h('th', {}, r), columns.map((c) => cell(r, c))))))];
+// A map of pairs of ranks. With bin > 1 a row or column stands for that many neighbouring ranks and has the lowest as
+// its name.
+function pairMap(title, rows, columns, value, show, corner, bin) {
+  const named = (r) => (bin > 1 ? `${r}–${r + bin - 1}` : r), of = (i, j) => value(rows[i], columns[j]);
+  const most = rows.reduce((m, r) => columns.reduce((n, c) => Math.max(n, value(r, c)), m), 1);
+  return [h('h2', {}, title), heatMap({rows, columns, value: of, show, share: (v) => v / most, low: '0', high: show(most), wide: WIDE, label: title,
+    more: `${corner[0]} ↓ ${corner[1]} →${bin > 1 ? ` · ${w('ranksEach')} ${bin}` : ''}`, go: (i) => place.go({screen: 'timeline', rank: rows[i]}),
+    tell: (i, j) => `${corner[0]} ${named(rows[i])} → ${corner[1]} ${named(columns[j])}: ${show(of(i, j))}`})];
 }
 
 function waitMap(c) {
   const ranks = [...new Set(c.waits.flatMap(([r, late]) => [r, late]))].sort((a, b) => a - b), at = new Map(c.waits.map(([r, late, ns]) => [`${r} ${late}`, ns]));
   if (!c.waits.length) return null;
-  return heatMap(w('whoWaits'), ranks, ranks, (r, l) => at.get(`${r} ${l}`) ?? 0, time, [w('waiting'), w('lastIs')], c.bin);
+  return pairMap(w('whoWaits'), ranks, ranks, (r, l) => at.get(`${r} ${l}`) ?? 0, time, [w('waiting'), w('lastIs')], c.bin);
 }
 
 function transferMap(c) {
   if (!c.transfers.length) return [h('h2', {}, w('matrix')), h('p.dim', {}, w('noTransfers'))];
   const from = [...new Set(c.transfers.map((t) => t[0]))], to = [...new Set(c.transfers.map((t) => t[1]))].sort((a, b) => a - b);
   const at = new Map(c.transfers.map((t) => [`${t[0]} ${t[1]}`, t[2]]));
-  return heatMap(w('matrix'), from, to, (a, b) => at.get(`${a} ${b}`) ?? 0, size, [w('from'), w('to')], c.bin);
+  return pairMap(w('matrix'), from, to, (a, b) => at.get(`${a} ${b}`) ?? 0, size, [w('from'), w('to')], c.bin);
+}
+
+const FIGURES = {late: (r) => r[2] / Math.max(r[1], 1), blamed: (r) => r[4], waited: (r) => r[3]};
+const SHOWN = {late: percent, blamed: time, waited: time};
+
+// Joins the ranks of each group of a parallel dimension; a group has the largest figure of its ranks.
+function foldRanks(list, dimension) {
+  if (!dimension) return list.map(([rank, v]) => ({rank, to: rank, step: 1, v}));
+  const {size: n, stride} = dimension, groups = new Map();
+  for (const [rank, v] of list) {
+    const key = Math.floor(rank / (n * stride)) * stride + rank % stride, g = groups.get(key);
+    if (!g) groups.set(key, {rank, to: rank, step: stride, v});
+    else Object.assign(g, v > g.v ? {worst: rank, v, to: rank} : {to: rank});
+  }
+  return [...groups.values()];
+}
+
+// A cell for each rank, in the order of ranks or of what they cause, folded by a parallel dimension if that is chosen.
+function rankMap(c) {
+  if (!c.every?.length) return null;
+  const box = h('div'), state = {figure: 'late', by: 'cause', fold: ''};
+  const choice = (name, list) => h('label.dim', {}, `${w(name)} `, h('select', {onchange: (e) => { state[name] = e.target.value; draw(); }}, list.map(([v, t]) => h('option', {value: v, selected: v === state[name]}, t))));
+  const bar = h('div.legend', {}, choice('figure', Object.keys(FIGURES).map((k) => [k, w(`of_${k}`)])), choice('by', [['cause', w('byCause')], ['rank', w('byRank')]]),
+      c.dimensions.length > 0 && choice('fold', [['', w('everyRank')], ...c.dimensions.map((d, i) => [String(i), `${d.name} × ${d.size}`])]));
+  const draw = () => {
+    const cells = foldRanks(c.every.map((r) => [r[0], FIGURES[state.figure](r)]), c.dimensions[state.fold]);
+    if (state.by === 'cause') cells.sort((a, b) => b.v - a.v || a.rank - b.rank);
+    const across = Math.min(cells.length, cells.length > 2048 ? 200 : cells.length > 256 ? 128 : 64), most = cells.reduce((m, x) => Math.max(m, x.v), 0);
+    const rows = Array.from({length: Math.ceil(cells.length / across)}, (_, i) => (state.by === 'rank' ? cells[i * across].rank : i * across + 1)), of = (i, j) => cells[i * across + j];
+    const named = (x) => (x.to === x.rank ? `${w('rank')} ${x.rank}` : `${w('ranks')} ${x.rank}–${x.to}${x.step > 1 ? `, ${w('every')} ${x.step}` : ''}${x.worst === undefined ? '' : ` (${w('rank')} ${x.worst})`}`);
+    fill(box, heatMap({rows, columns: Array.from({length: across}, (_, j) => j + 1), value: (i, j) => of(i, j)?.v ?? NaN, share: (v) => v / (most || 1), low: '0', high: SHOWN[state.figure](most), wide: WIDE,
+      label: w('rankMap'), more: state.figure === 'late' ? '' : null, tell: (i, j) => `${named(of(i, j))}: ${w(`of_${state.figure}`)} ${SHOWN[state.figure](of(i, j).v)}`,
+      go: (i, j) => of(i, j) && place.go({screen: 'timeline', rank: of(i, j).worst ?? of(i, j).rank})}));
+  };
+  draw();
+  return [h('h2', {}, w('rankMap')), bar, box];
 }
 
 // Tells how many ranks are not listed.
@@ -118,7 +152,7 @@ export async function open({root, about}) {
       fill(root, h('div.empty', {}, w('noComm')));
       return;
     }
-    fill(root, h('div.page', {tabIndex: 0}, breakdown(c), ranking(c), waitMap(c), transferMap(c), bandwidth(c)));
+    fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('cluster')}, breakdown(c), ranking(c), rankMap(c), waitMap(c), transferMap(c), bandwidth(c)));
   };
   await draw();
   return {

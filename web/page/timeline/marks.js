@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Marks over the slices of the timeline: the selection, flows, collectives, an area.
 import {LABEL, ROW, RULER} from './painter.js';
+import {time} from '../shared/util.js';
+import {w} from '../shared/words.js';
 
 const xOf = (tl, t) => LABEL + (t - tl.view.from) * tl.view.scale;
 
@@ -31,18 +33,43 @@ function paintArea(tl) {
   }
 }
 
-// Draws a collective on all ranks: dots at the arrivals, hatching while waiting, an outline around the last.
-function paintCollective(tl) {
+const HEAD = 5; // px, size of an arrow's head
+
+// Draws a collective on all ranks: dots at the arrivals, hatching while waiting, an outline around the last, arrows
+// from it to those that wait, and the verdict where the last one was not yet there.
+export function paintCollective(tl) {
   if (!tl.collective) return;
-  const {calls} = tl.collective, last = calls.at(-1), p = tl.painter;
+  const {calls} = tl.collective, last = calls.at(-1), p = tl.painter, seen = tl.rowsInSight(), x = xOf(tl, last[3]), ends = [];
   for (const call of calls) {
-    const row = tl.rowsInSight().find((r) => r.lane.process === call[1] && r.lane.domain === 'communication' && r.lane.tid === call[2]);
+    const row = seen.find((r) => r.lane.process === call[1] && r.lane.domain === 'communication' && r.lane.tid === call[2]);
     if (!row) continue;
     const y = tl.top(row), a = Math.max(LABEL, xOf(tl, call[3])), b = xOf(tl, Math.min(last[3], call[4]));
     if (b > a) p.hatch(a, y, b - a, ROW - 2);
     if (xOf(tl, call[3]) >= LABEL) p.dot(xOf(tl, call[3]), y + ROW / 2 - 1);
     if (call === last) outline(tl, row, call[3], call[4] - call[3], 0, p.c.error);
+    ends.push([call, y + ROW / 2 - 1]);
   }
+  const from = ends.find(([call]) => call === last);
+  if (!from || x < LABEL || x > p.width) return;
+  for (const [call, y] of ends) if (call !== last) arrow(p, x, from[1], y);
+  const told = `${w('rank')} ${last[0]} ${w('verdictLast')}; ${w('othersWait')} ${time(last[3] - calls[0][3])}`;
+  p.verdict(told, x - 10, from[1], LABEL);
+}
+
+// Draws an arrow up or down, from one lane to another.
+function arrow({g, c}, x, y0, y1) {
+  const by = y1 > y0 ? -HEAD : HEAD;
+  g.strokeStyle = g.fillStyle = c.error;
+  g.lineWidth = 1.5;
+  g.beginPath();
+  g.moveTo(x, y0);
+  g.lineTo(x, y1 + by);
+  g.stroke();
+  g.beginPath();
+  g.moveTo(x, y1);
+  g.lineTo(x - HEAD, y1 + by);
+  g.lineTo(x + HEAD, y1 + by);
+  g.fill();
 }
 
 function outline(tl, row, start, dur, depth, colour) {

@@ -4,9 +4,12 @@ import {textOf} from '../shared/api.js';
 import {shown} from './counters.js';
 import {digits, time} from '../shared/util.js';
 
-export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28, LABEL = 220; // px
+export const ROW = 18, PAD = 4, GROUP = 22, RULER = 28; // px
+const NARROW = 700, LABEL_NARROW = 120, LABEL_USUAL = 220; // px
+export let LABEL = LABEL_USUAL; // px, width of the names of lanes
 const NAME_MIN = 44; // px, room for six characters
 const COUNTER_HEIGHT = 32, LETTER = 7.3; // px
+const WIDE = /[\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f000}-\u{3ffff}]/u; // scripts whose letters take the room of two, and pictures
 const MIDDLE_LEAST = 12; // letters from which on a text is cut in its middle
 
 const COMM = /^(hccl|nccl|mpi_|all_?reduce|all_?gather|reduce_?scatter|broadcast|send|recv|barrier|c10d|gloo)/i;
@@ -63,7 +66,7 @@ export class Painter {
   restyle() {
     const css = getComputedStyle(document.documentElement);
     const of = (name) => css.getPropertyValue(`--${name}`).trim();
-    this.c = Object.fromEntries(['bg', 'panel', 'line', 'text', 'dim', 'accent', 'error', 'compute',
+    this.c = Object.fromEntries(['bg', 'panel', 'line', 'text', 'dim', 'accent', 'error', 'warning', 'compute',
       'comm', 'copy', 'idle'].map((n) => [n, of(n)]));
     this.dark = document.documentElement.dataset.theme === 'dark';
     this.colours.clear();
@@ -76,6 +79,7 @@ export class Painter {
       this.canvas.height = Math.round(h * ratio);
     }
     this.g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    LABEL = w < NARROW ? LABEL_NARROW : LABEL_USUAL;
     this.width = w;
     this.height = h;
   }
@@ -107,7 +111,7 @@ export class Painter {
   // As much of a text as there is room for, with its beginning and its end; a letter of a wide script takes the room
   // of two.
   fitted(s, max) {
-    const letters = [...s], wide = letters.some((l) => l > '\u02ff'), fits = Math.floor(max / (wide ? 2 * LETTER : LETTER));
+    const letters = [...s], wide = letters.filter((l) => WIDE.test(l)).length, fits = Math.floor(max / LETTER * letters.length / (letters.length + wide));
     if (fits < 2 || letters.length <= fits) return fits < 2 ? '' : s;
     const tail = fits < MIDDLE_LEAST ? 0 : Math.floor(fits / 3);
     return `${letters.slice(0, fits - 1 - tail).join('')}…${tail ? letters.slice(-tail).join('') : ''}`;
@@ -252,6 +256,18 @@ export class Painter {
     this.text(s, x, y, 120, this.c.dim);
   }
 
+  // A verdict that ends at x, on a ground of its own; without room at the left it begins there.
+  verdict(s, x, y, least) {
+    const g = this.g, text = this.fitted(s, this.width - least - 16), wide = g.measureText(text).width + 10, a = Math.min(Math.max(x - wide, least + 4), this.width - wide - 4);
+    g.fillStyle = this.c.bg;
+    g.fillRect(a, y - 9, wide, 18);
+    g.strokeStyle = this.c.error;
+    g.lineWidth = 1;
+    g.strokeRect(a + 0.5, y - 8.5, wide - 1, 17);
+    g.fillStyle = this.c.error;
+    g.fillText(text, a + 5, y + 1);
+  }
+
   busy(shares, names, domain, y, x0) {
     const g = this.g, n = shares.length, each = (this.width - x0) / n;
     for (let i = 0; i < n; i++) {
@@ -264,9 +280,9 @@ export class Painter {
 
   // Returns the times of the ruler's lines: 1, 2 or 5 times a power of ten apart.
   ticks(view) {
-    const span = view.to - view.from, list = [];
-    let step = 10 ** Math.floor(Math.log10(span / 6));
-    for (const k of [5, 2]) if (span / (step * k) >= 6) { step *= k; break; }
+    const span = view.to - view.from, list = [], least = Math.min(6, Math.max(1, Math.floor(span * view.scale / 150)));
+    let step = 10 ** Math.floor(Math.log10(span / least));
+    for (const k of [5, 2]) if (span / (step * k) >= least) { step *= k; break; }
     for (let t = Math.max(0, Math.ceil(view.from / step) * step); t <= view.to; t += step) list.push(t);
     return list;
   }

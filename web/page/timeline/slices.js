@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Slices of the visible lanes.  Requests cover a window twice as wide as the screen, so that panning
 // needs no new one at once; until an answer arrives the last picture stays.
-import {bytes} from '../shared/api.js';
+import {bytes, get} from '../shared/api.js';
 
 const VERSION = 2;
 const AHEAD = 0.5; // margin on each side, in screens
@@ -43,6 +43,12 @@ export function parse(buffer) {
   const out = [];
   for (let i = 0, at = 8; i < tracks; i++, at = out.at(-1).end) out.push(new Columns(buffer, at));
   return out;
+}
+
+// Reads the lanes, which travel as rows of values.
+export async function readLanes() {
+  const {fields, lanes} = await get('lanes');
+  return lanes.map((row) => Object.fromEntries(row.map((v, i) => [fields[i], v])));
 }
 
 export class Slices {

@@ -3,7 +3,10 @@
 import {bytes, fetchTexts, get, knownText, textOf, told} from '../shared/api.js';
 import * as place from '../shared/place.js';
 import {nameOf} from './counters.js';
-import {hit, Slices} from './slices.js';
+import {Evidence} from './evidence.js';
+import {Folds} from './folds.js';
+import {Found} from './found.js';
+import {hit, readLanes, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
 import {addKeys, listen} from './hands.js';
 import {Replay} from './replay.js';
@@ -14,22 +17,23 @@ import {language, w} from '../shared/words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; margin as a share of the run
 const OPEN_LANES = 400; // from this number of lanes on, the processes are closed at first
-const ASKED_AGAIN = 5, SEARCHED = 4096, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
+const ASKED_AGAIN = 5, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
 // Marks the time of the first picture, for the benchmark and the browser's performance tools.
 function firstPicture() {
   if (!performance.getEntriesByName('timeline').length) performance.mark('timeline');
 }
 
-// Reads the lanes, which travel as rows of values.
-async function readLanes() {
-  const {fields, lanes} = await get('lanes');
-  return lanes.map((row) => Object.fromEntries(row.map((v, i) => [fields[i], v])));
-}
-
 // "AllReduce · tensor_1 · 16.8 MB", as far as the arguments of a slice tell.
 function titleOf(name, args) {
   return [name, args?.communicator, args?.bytes > 0 && size(args.bytes)].filter(Boolean).join(' · ');
+}
+
+// What the picture shows, for a screen reader: findings, which name the longest waits, and the longest steps.
+function asList(findings, steps) {
+  const longest = [...steps].sort((a, b) => b[3] - a[3]).slice(0, 10), link = (to, text) => h('li', {}, h('a', {href: `#${to}`}, text));
+  return [h('h2', {}, w('wrong')), h('ul', {}, findings.map((f) => link(f.place, f.text))),
+    longest.length > 0 && [h('h2', {}, w('longestSteps')), h('ul', {}, longest.map((s) => link(place.write({screen: 'timeline', t0: s[2], t1: s[2] + s[3]}), `${w('step')} ${s[1]}: ${time(s[3])}`)))]];
 }
 
 class Timeline {
@@ -50,6 +54,8 @@ class Timeline {
     this.slices = new Slices(this.draw);
     this.busy = new Map();
     this.replay = new Replay(this);
+    this.folds = new Folds(this);
+    this.found = new Found(this);
     this.selected = null;
     this.make();
     this.at = at;
@@ -58,7 +64,10 @@ class Timeline {
   make() {
     this.canvas = h('canvas.lanes', {tabIndex: 0, 'aria-label': w('timeline')});
     this.mini = h('canvas.mini');
-    fill(this.root, h('div.tl', {}, this.mini, this.canvas));
+    const bar = h('div.verdict', {hidden: true});
+    this.evidence = new Evidence(this, bar);
+    this.list = h('section.unseen', {'aria-label': w('timelineAsList')});
+    fill(this.root, h('div.tl', {}, this.mini, bar, this.canvas, this.list));
     this.painter = new Painter(this.canvas);
     this.miniPainter = new Painter(this.mini);
     listen(this);
@@ -69,6 +78,7 @@ class Timeline {
     const [lanes, steps] = await Promise.all([readLanes(), get('steps')]);
     this.steps = steps.length > 1 ? steps : [];
     this.lanes = lanes;
+    await this.folds.read();
     this.ready = true;
     this.takePlace(this.at);
     this.layout();
@@ -80,7 +90,7 @@ class Timeline {
 
   // Goes to another place of the same view, by a link or by "back".
   async go(at) {
-    if (at.flip || at.pin || at.hide || at.replay) {
+    if (at.flip || at.pin || at.hide || at.replay || at.only || at.folds || this.evidence.only) {
       this.takePlace(at);
       this.layout();
     }
@@ -96,6 +106,7 @@ class Timeline {
     this.length = about.timeline.length;
     this.bounds = [-this.length * ROOM - SHORTEST, this.length * (1 + ROOM) + SHORTEST];
     this.lanes = await readLanes();
+    await this.folds.read();
     this.layout();
     this.slices.renew();
     this.busy.clear();
@@ -108,11 +119,13 @@ class Timeline {
   // ---- lanes ----------------------------------------------------------------------
 
   layout() {
-    const shown = this.lanes.filter((l) => l.track !== undefined && this.pinned.has(l.track) && !this.hidden.has(l.track));
+    const tracks = new Map(), shown = [], isShown = (l) => l && !this.hidden.has(l.track) && this.evidence.shows(l.process);
+    for (const l of this.lanes) if (l.track !== undefined) tracks.set(l.process, [...(tracks.get(l.process) ?? []), l]);
+    for (const track of this.pinned) shown.push(...this.lanes.filter((l) => l.track === track && isShown(l)));
     const pins = shown.length;
-    for (const l of this.lanes) {
-      if (l.track === undefined) shown.push(l);
-      else if (this.open.has(l.process) && !this.hidden.has(l.track) && !this.pinned.has(l.track)) shown.push(l);
+    for (const head of this.folds.heads(this.lanes.filter((l) => l.track === undefined && this.evidence.shows(l.process)))) {
+      shown.push(head);
+      if (head.fold === undefined && this.open.has(head.process)) shown.push(...(tracks.get(head.process) ?? []).filter((l) => isShown(l) && !this.pinned.has(l.track)));
     }
     let y = 0;
     this.rows = shown.map((lane, i) => {
@@ -157,12 +170,14 @@ class Timeline {
   lanesAsPlace() {
     const first = new Set(this.openAtFirst), all = this.lanes.filter((l) => l.track === undefined).map((l) => l.process);
     const list = (set) => [...set].join(',');
-    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden), replay: this.replay.write()};
+    return {flip: list(all.filter((p) => first.has(p) !== this.open.has(p))), pin: list(this.pinned), hide: list(this.hidden), replay: this.replay.write(), only: this.evidence.write(), folds: this.folds.write()};
   }
 
-  takePlace({flip, pin, hide, replay}) {
+  takePlace({flip, pin, hide, replay, only, folds}) {
     this.replay.read(replay);
-    const numbers = (text) => (text ? text.split(',').map(Number) : []);
+    this.evidence.read(only);
+    this.folds.readPlace(folds);
+    const numbers = (text) => (text ? text.split(',').map(Number).filter(Number.isInteger) : []);
     this.open = new Set(this.openAtFirst);
     for (const p of numbers(flip)) if (!this.open.delete(p)) this.open.add(p);
     this.pinned = new Set(numbers(pin));
@@ -212,14 +227,15 @@ class Timeline {
   }
 
   // Goes to a place in relative times (t0, t1) or, for a finding, in Unix nanoseconds (from, to).
+  // Values that are no numbers are as if they were not given.
   goTo(at) {
     let {t0, t1} = at;
-    if (at.from) [t0, t1] = [at.from, at.to].map((t) => Number(BigInt(t) - this.first));
-    if (t0 !== undefined) {
-      const [a, b] = [Number(t0), Number(t1)], room = at.from ? (b - a) * 0.1 : 0;
-      this.show(a - room, b + room);
-    }
-    if (at.rank !== undefined) this.revealRank(Number(at.rank));
+    const whole = /^-?\d{1,19}$/;
+    if (whole.test(at.from) && whole.test(at.to)) [t0, t1] = [at.from, at.to].map((t) => Number(BigInt(t) - this.first));
+    const [a, b] = [Number(t0), Number(t1)], room = at.from ? (b - a) * 0.1 : 0;
+    if (t0 !== undefined && a <= b && b >= this.bounds[0] && a <= this.bounds[1]) this.show(a - room, b + room);
+    if (whole.test(at.rank)) this.revealRank(Number(at.rank));
+    if (whole.test(at.from) && whole.test(at.to)) this.evidence.arrive(at).catch((e) => this.say(told(e), 'error'));
   }
 
   chooseRank(rank) {
@@ -230,6 +246,11 @@ class Timeline {
 
   revealRank(rank) {
     this.rank = rank;
+    const head = this.lanes.find((l) => l.track === undefined && l.rank === rank);
+    if (head && !this.rows.some((r) => r.lane === head)) {
+      this.folds.reveal(head.process);
+      this.layout();
+    }
     const row = this.rows.find((r) => r.lane.track === undefined && r.lane.rank === rank);
     if (row) this.scroll = Math.min(row.y, Math.max(0, this.total - this.canvas.clientHeight + RULER));
     this.draw();
@@ -286,9 +307,10 @@ class Timeline {
         p.g.fillStyle = p.c.accent;
         p.g.fillRect(0, y, 3, r.height - 1);
       }
-      p.text(`${this.open.has(lane.process) ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
+      const isOpen = lane.fold === undefined ? this.open.has(lane.process) : this.folds.isOpen(lane);
+      p.text(`${isOpen ? '▾' : '▸'} ${lane.label}`, 8, y + GROUP / 2, LABEL - 12);
       const b = this.busy.get(lane.process);
-      if (!this.open.has(lane.process) && b?.share) p.busy(b.share, b.name, '', y, LABEL);
+      if (!isOpen && b?.share) p.busy(b.share, b.name, '', y, LABEL);
       return;
     }
     const data = this.slices.get(lane.track);
@@ -296,7 +318,7 @@ class Timeline {
     else if (data) p.names(lane, ROW);
     p.g.fillStyle = p.c.bg;
     p.g.fillRect(0, y, LABEL, r.height);
-    p.text(lane.kind === 'counter' ? nameOf(lane.label) : lane.label, 24, y + ROW / 2, LABEL - 30, p.c.dim);
+    p.text(r.pinned ? this.whose(lane) : lane.kind === 'counter' ? nameOf(lane.label) : lane.label, r.pinned ? 8 : 24, y + ROW / 2, LABEL - (r.pinned ? 12 : 30), p.c.dim);
     this.replay.paintIdeal(r);
     p.g.fillStyle = p.c.line;
     p.g.fillRect(0, y + r.height - 1, p.width, 1);
@@ -347,7 +369,8 @@ class Timeline {
     const fail = (e) => this.say(told(e), 'error');
     this.slices.ask(tracks, this.view.from, this.view.to, px, this.bounds).catch(fail);
     for (const r of seen) {
-      if (r.lane.track === undefined && !this.open.has(r.lane.process)) this.fetchBusy(r.lane.process, px);
+      const closed = r.lane.fold === undefined ? !this.open.has(r.lane.process) : !this.folds.isOpen(r.lane);
+      if (r.lane.track === undefined && closed) this.fetchBusy(r.lane.process, px);
     }
     this.replay.fetch(seen, px).catch(fail);
     fetchTexts(this.draw).catch(fail);
@@ -365,27 +388,42 @@ class Timeline {
   }
 
   async loadMini() {
-    const groups = this.lanes.filter((l) => l.track === undefined).slice(0, MINI_PROCESSES), n = MINI_PARTS;
-    const sums = new Float32Array(n);
-    await Promise.all(groups.map(async (l) => {
-      const b = new Float32Array(await bytes('busy', {process: l.process, from: 0, to: this.length, px: n}), 0, n);
-      b.forEach((v, i) => { sums[i] += v / groups.length; });
+    const heads = this.folds.heads(this.lanes.filter((l) => l.track === undefined)).slice(0, MINI_PROCESSES), n = MINI_PARTS;
+    const sums = new Float32Array(n), names = new Uint32Array(n), most = new Float32Array(n);
+    await Promise.all(heads.map(async (l) => {
+      const b = await bytes('busy', {process: l.process, from: 0, to: this.length, px: n}), share = new Float32Array(b, 0, n), name = new Uint32Array(b, 4 * n, n);
+      share.forEach((v, i) => {
+        sums[i] += v / heads.length;
+        if (v > most[i]) [most[i], names[i]] = [v, name[i]];
+      });
     }));
-    this.miniShares = sums;
+    this.miniParts = {sums, names};
+    this.readFindings().then((list) => {
+      this.draw();
+      fill(this.list, asList(list, this.steps));
+    }, () => {});
   }
 
+  // The whole run, coloured by what takes longest, with ticks of findings above and of hits below.
   paintMini() {
-    const p = this.miniPainter;
+    const p = this.miniPainter, {sums, names} = this.miniParts ?? {sums: [], names: []}, each = p.width / sums.length, span = this.bounds[1] - this.bounds[0];
     p.resize();
     p.clear();
-    const n = this.miniShares?.length ?? 0, each = p.width / n;
-    p.g.fillStyle = p.c.compute;
-    for (let i = 0; i < n; i++) {
-      const tall = this.miniShares[i] * (p.height - 4);
+    const x = (t) => (t - this.bounds[0]) / span * p.width;
+    sums.forEach((v, i) => {
+      const tall = v * (p.height - 4);
+      p.g.fillStyle = p.colour('', names[i]);
       p.g.fillRect(i * each, p.height - 2 - tall, each + 0.3, tall);
-    }
-    const span = this.bounds[1] - this.bounds[0];
-    const a = (this.view.from - this.bounds[0]) / span * p.width, b = (this.view.to - this.bounds[0]) / span * p.width;
+    });
+    const tick = (t, y, colour) => {
+      p.g.fillStyle = p.c.bg;
+      p.g.fillRect(x(t) - 3, y - 1, 7, 8);
+      p.g.fillStyle = colour;
+      p.g.fillRect(x(t) - 2, y, 5, 6);
+    };
+    for (const [, start] of this.found.rows) tick(start, p.height - 7, p.c.accent);
+    for (const f of this.findings?.list ?? []) tick(Number(BigInt(f.at.from) - this.first), 1, f.severity === 'error' ? p.c.error : f.severity === 'warning' ? p.c.warning : p.c.dim);
+    const a = x(this.view.from), b = x(this.view.to);
     p.g.strokeStyle = p.c.accent;
     p.g.lineWidth = 2;
     p.g.strokeRect(a + 1, 1, Math.max(b - a, 4) - 2, p.height - 2);
@@ -402,8 +440,12 @@ class Timeline {
 
   // The rank and the lane, for a title.
   whose(lane) {
-    const rank = this.lanes.find((l) => l.track === undefined && l.process === lane.process)?.rank;
-    return rank >= 0 ? `${w('rank')} ${rank}, ${lane.label}` : lane.label;
+    return lane.rank >= 0 ? `${w('rank')} ${lane.rank} · ${lane.domain === 'communication' ? lane.domain : lane.label}` : lane.label;
+  }
+
+  // The lane of a rank's part in a collective.
+  laneOfCall([, process, tid]) {
+    return this.lanes.find((l) => l.process === process && l.domain === 'communication' && l.tid === tid);
   }
 
   hoverAt(x, y) {
@@ -418,7 +460,9 @@ class Timeline {
     const row = this.rowAt(y);
     if (!row) return;
     this.area = null;
-    if (row.lane.track === undefined) {
+    if (row.lane.fold !== undefined) {
+      this.folds.flip(row.lane);
+    } else if (row.lane.track === undefined) {
       if (all) this.openAll();
       else this.flipOpen(row.lane.process);
     } else if (x < LABEL) {
@@ -445,6 +489,7 @@ class Timeline {
   }
 
   clear() {
+    if (!this.selected && !this.area && !this.collective) this.evidence.leave();
     this.selected = this.area = this.collective = null;
     this.noteSelected();
     this.showDrawer();
@@ -458,7 +503,7 @@ class Timeline {
       [w('lane'), this.whose(lane)]];
     if (data.count(i) > 1) rows.push([w('times'), count(data.count(i))]);
     if (data.flags(i) & 1) rows.push(['', w('neverEnded')]);
-    const show = (args, ...extra) => this.showDrawer(h('h2.mono', {}, titleOf(name ?? '', args)),
+    const show = (args, ...extra) => this.showDrawer(this.found.bar(), h('h2.mono', {}, titleOf(name ?? '', args)),
         h('div.facts', {}, [...rows, ...Object.entries(args ?? {})].map(([k, v]) => [h('span.dim', {}, k),
           h('span.mono', {}, typeof v === 'object' ? JSON.stringify(v) : String(v))])), extra);
     show();
@@ -498,7 +543,7 @@ class Timeline {
   takeIn(x0, y0, x1, y1) {
     const low = Math.min(y0, y1), high = Math.max(y0, y1);
     const touched = this.rowsInSight().filter((r) => this.top(r) <= high && this.top(r) + r.height > low && r.lane.kind !== 'counter');
-    const whole = new Set(touched.filter((r) => r.lane.track === undefined).map((r) => r.lane.process)), some = touched.filter((r) => r.lane.track !== undefined);
+    const whole = new Set(touched.filter((r) => r.lane.track === undefined).flatMap((r) => this.folds.processesOf(r.lane))), some = touched.filter((r) => r.lane.track !== undefined);
     const lanes = some.length ? some.map((r) => r.lane) : this.lanes.filter((l) => l.track !== undefined && l.kind !== 'counter' && whole.has(l.process));
     this.area = {times: [x0, x1].map((x) => Math.round(this.timeAt(Math.max(x, LABEL)))).sort((a, b) => a - b), tracks: lanes.map((l) => l.track)};
   }
@@ -518,27 +563,16 @@ class Timeline {
     this.showDrawer(sumsOf(rows, by, length, (k) => this.showSums(rows, k, length)));
   }
 
-  // Finds the next or previous hit of a search over all lanes.
-  async search(text, direction) {
-    if (!text) return;
-    const tracks = this.lanes.filter((l) => l.track !== undefined).map((l) => l.track).slice(0, SEARCHED);
-    const from = direction === 0 ? this.view.from : this.found ?? this.view.from;
-    const asked = this.asked = {};
-    const ev = await get('find', {tracks: tracks.join(','), t: Math.floor(from), q: text, back: direction < 0 ? 1 : 0});
-    if (asked !== this.asked) return; // the text has changed since
-    if (!ev) {
-      this.say(w('noHits'));
-      return;
-    }
-    this.found = ev.start;
-    const room = Math.max(ev.duration * 2, (this.view.to - this.view.from) / 4, 100);
-    this.show(ev.start - room, ev.start + ev.duration + room, true);
-    this.revealTrack(ev.track);
+  // Lists the hits of a text, or goes to the next or previous one.
+  search(text, direction) {
+    if (direction && text === this.found.text) return this.found.step(direction);
+    return this.found.seek(text).then(() => direction && this.found.step(direction));
   }
 
   revealTrack(track) {
     const lane = this.lanes.find((l) => l.track === track);
     this.open.add(lane.process);
+    this.folds.reveal(lane.process);
     this.hidden.delete(track);
     this.rearrange();
     const row = this.rows.find((r) => r.lane === lane), y = this.top(row);
@@ -630,7 +664,7 @@ class Timeline {
     }
     const calls = [...this.collective.calls].sort((a, b) => a[0] - b[0]), {lane} = this.selected;
     const now = calls.findIndex((k) => k[1] === lane.process), next = calls[(now + by + calls.length) % calls.length];
-    const there = this.lanes.find((l) => l.process === next[1] && l.domain === 'communication' && l.tid === next[2]);
+    const there = this.laneOfCall(next);
     if (there) await this.selectAt(there, next[3], 0);
   }
 
@@ -669,10 +703,19 @@ class Timeline {
     if (process !== undefined) this.flipOpen(process);
   }
 
+  // The findings that lie in the timeline; they stay until the run grows.
+  async readFindings() {
+    const {version} = this.about;
+    if (this.findings?.version !== version) {
+      const list = (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
+      this.findings = {version, list};
+    }
+    return this.findings.list;
+  }
+
   // Goes to the next or previous finding of the timeline.
   async seekFinding(by) {
-    this.findings ??= (await get('findings', {lang: language()})).map((f) => ({...f, at: place.read(f.place)})).filter((f) => f.at.screen === 'timeline' && f.at.from);
-    const {findings: list} = this;
+    const list = await this.readFindings();
     if (!list.length) {
       this.say(w('nothingFound'));
       return;
@@ -680,7 +723,6 @@ class Timeline {
     this.finding = ((this.finding ?? (by > 0 ? -1 : 0)) + by + list.length) % list.length;
     this.history.push([this.view.from, this.view.to]);
     this.goTo(list[this.finding].at);
-    this.say(list[this.finding].text, list[this.finding].severity);
   }
 
   say(text, severity) {
@@ -736,7 +778,7 @@ export async function open(app) {
   await t.start();
   return {
     go: (at) => t.go(at).catch((e) => t.say(told(e), 'error')),
-    search: (text, direction) => t.search(text, direction),
+    search: (text, direction) => t.search(text, direction)?.catch((e) => t.say(told(e), 'error')),
     restyle: () => {
       t.painter.restyle();
       t.miniPainter.restyle();
