@@ -434,7 +434,7 @@ static enum ms_rc judge_weight(void *ctx, const struct probe_ckpt_entry *e,
     }
     const struct quant_table f = quant__fold(golden->v, e->shape, e->ndim, e->dtype, true);
     const struct quant_table q = quant__fold(v.v, e->shape, e->ndim, v.dtype, true);
-    enum ms_rc rc = quant_judge(&r.v, &f, &q, err);
+    enum ms_rc rc = quant_judge(&r.v, &f, &q, true, err);
     quant_values_free(&v);
     return rc == MS_OK ? quant__add_tensor(s->c, &r, err) : rc;
 }

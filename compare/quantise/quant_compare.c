@@ -70,12 +70,12 @@ static void free_loaded(struct loaded *l)
         quant_values_free(all[i]);
 }
 
-/* Returns the row of what a layer's weight was before a node quantised it. */
-static uint32_t weight_before(const struct quant_run *r, const struct quant_layer *l)
+/* Returns the row of what a layer's weight or input was before a node quantised it. */
+static uint32_t node_before(const struct quant_run *r, const struct quant_layer *l, bool weight)
 {
     for (size_t i = 0; i < r->quantisers.n; i++) {
         const struct quantiser *q = &r->quantisers.p[i];
-        if (q->is_weight && l->kind != QUANT_MATMUL && ms_str_starts(q->name, l->name) &&
+        if (q->is_weight == weight && l->kind != QUANT_MATMUL && ms_str_starts(q->name, l->name) &&
             (q->name.n == l->name.n || q->name.p[l->name.n] == '.'))
             return q->before;
     }
@@ -95,7 +95,7 @@ static enum ms_rc load_pair(const struct pairing *p, const struct quant_layer *t
     MS_TRY(quant_load(p->t, t->bias, &l->qbias, err));
     MS_TRY(quant_load(p->t, t->module_x, &l->module_x, err));
     MS_TRY(quant_load(p->t, t->module_w, &l->module_w, err));
-    return quant_load(p->t, weight_before(p->t, t), &l->node_w, err);
+    return quant_load(p->t, node_before(p->t, t, true), &l->node_w, err);
 }
 
 static bool same_count(const struct quant_values *a, const struct quant_values *b)
@@ -124,7 +124,7 @@ static enum ms_rc judge_tensor(const struct pairing *p, const struct quant_layer
         quant__fold(before->v, after->shape, after->ndim, before->dtype, weight);
     const struct quant_table q =
         quant__fold(after->v, after->shape, after->ndim, after->dtype, weight);
-    MS_TRY(quant_judge(&r.v, &f, &q, err));
+    MS_TRY(quant_judge(&r.v, &f, &q, weight, err));
     return quant__add_tensor(p->c, &r, err);
 }
 
@@ -134,7 +134,7 @@ static enum ms_rc judge_pair(const struct pairing *p, const struct quant_layer *
     if (l->node_w.v == NULL && t->kind != QUANT_MATMUL)
         MS_TRY(judge_tensor(p, t, QUANT_WEIGHT,
                             is_other(&l->module_w, &l->qw) ? &l->module_w : &l->w, &l->qw, err));
-    if (is_other(&l->module_x, &l->qx))
+    if (is_other(&l->module_x, &l->qx) && node_before(p->t, t, false) == MS_MAP_NONE)
         MS_TRY(judge_tensor(p, t, QUANT_INPUT, &l->module_x, &l->qx, err));
     return MS_OK;
 }

@@ -183,11 +183,24 @@ static bool explains(enum quant_number n, const struct group *g, double *unit)
     return !f->is_integer || (g->high - g->low) / u <= f->to - f->from + 0.5;
 }
 
+/* Returns the largest power of two that is not above v. */
+static double power_below(double v)
+{
+    int e;
+    (void)frexp(v, &e);
+    return ldexp(1, e - 1);
+}
+
 /* Returns the scale of a type with few multiples of its smallest value; 0: none explains the group. */
 static double scale_of_multiples(enum quant_number n, const struct group *g)
 {
-    enum { MOST_DIVISOR = 16 };
-    double gap = g->v[0];
+    enum { MOST_DIVISOR = 16, MOST_POWER = 12 };
+    double gap = g->v[0], power = power_below(g->v[0]);
+    for (unsigned k = 0; k <= MOST_POWER; k++, power /= 2) {
+        double unit = power;
+        if (explains(n, g, &unit))
+            return power / quant_facts(n)->least;
+    }
     for (unsigned i = 1; i < g->n; i++) {
         const double d = g->v[i] - g->v[i - 1];
         gap = d < gap && d > 8 * g->precision * g->v[i] ? d : gap;
@@ -211,23 +224,28 @@ static bool has_few_bits(double v, double s, int fraction, double precision)
     return fabs(bits - nearbyint(bits)) <= 0.004 + 2 * precision * ldexp(1, fraction + 1);
 }
 
+static bool all_few_bits(const struct group *g, double s, int fraction)
+{
+    const double largest = g->v[g->n - 1];
+    unsigned i = 0;
+    while (i < g->n &&
+           (g->v[i] < largest * 0x1p-10 || has_few_bits(g->v[i], s, fraction, g->precision)))
+        i++;
+    return i == g->n;
+}
+
 /* Returns the scale of a float of 8 bits, whose power of two puts the largest value into the type's upper
  * half; 0: none explains the group. */
 static double scale_of_fractions(enum quant_number n, const struct group *g)
 {
     const struct quant_facts *f = quant_facts(n);
-    const double largest = g->v[g->n - 1];
-    for (int c = 1 << f->fraction; c < 2 << f->fraction; c++) {
-        unsigned i = 0;
-        const double s = largest / c;
-        while (i < g->n &&
-               (g->v[i] < largest * 0x1p-10 || has_few_bits(g->v[i], s, f->fraction, g->precision)))
-            i++;
-        if (i == g->n)
-            return ldexp(s, -(f->most_exponent - f->fraction) +
-                                (ldexp(c, f->most_exponent - f->fraction) > f->most));
+    const double largest = g->v[g->n - 1], power = power_below(largest);
+    double s = all_few_bits(g, power, f->fraction) ? ldexp(power, -f->most_exponent) : 0;
+    for (int c = 1 << f->fraction; s == 0 && c < 2 << f->fraction; c++) {
+        if (all_few_bits(g, largest / c, f->fraction))
+            s = ldexp(largest / c, f->fraction - f->most_exponent);
     }
-    return 0;
+    return largest > s * f->most ? 2 * s : s;
 }
 
 static double group_scale(enum quant_number n, const struct group *g)

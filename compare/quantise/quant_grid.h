@@ -44,6 +44,12 @@ static inline bool quant_layout_same(struct quant_layout a, struct quant_layout 
     return a.sharing == b.sharing && a.n == b.n;
 }
 
+/* Tells whether elements with different scales lie beside each other in a row. */
+static inline bool quant_layout_is_across(const struct quant_layout *l)
+{
+    return l->sharing == QUANT_COLUMNS || l->sharing == QUANT_STACKS;
+}
+
 /* A layout that explains a tensor. */
 struct quant_fit {
     struct quant_layout layout;

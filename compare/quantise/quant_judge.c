@@ -4,6 +4,7 @@
  */
 #include "compare/quantise/quant_judge.h"
 
+#include "compare/quantise/quant_match.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
@@ -30,6 +31,7 @@ struct judging {
     const struct quant_grid *g;
     uint64_t count;
     double *largest; /* by group: magnitude after */
+    bool is_weight;
 };
 
 static double scale_at(const struct judging *j, uint64_t i)
@@ -140,12 +142,6 @@ static bool reference_noise(const struct judging *j, double *noise)
     return true;
 }
 
-static void set_fault(struct quant_verdict *v, enum quant_fault fault, const char *text)
-{
-    v->fault = fault;
-    snprintf(v->text, sizeof v->text, "%s", text);
-}
-
 /* Share of elements cut off from which on a scale is another tensor's rather than one that leaves out
  * outliers: quantiles that are used for this are 99 % and more. */
 static const double few_clipped = 0.02;
@@ -164,7 +160,7 @@ static enum ms_rc judge_clipping(const struct judging *j, const struct errors *e
     if (e->noise <= more_noise * reference || e->clipped_noise < 0.5 * e->noise)
         return MS_OK;
     const double share = (double)e->clipped / (double)e->seen;
-    set_fault(j->v, share >= few_clipped ? QUANT_STALE_SCALE : QUANT_OUTLIERS, "");
+    j->v->fault = share >= few_clipped ? QUANT_STALE_SCALE : QUANT_OUTLIERS;
     snprintf(j->v->text, sizeof j->v->text,
              "%.3g %% of the values are cut off, which makes %.3g times the error of a scale taken "
              "from them",
@@ -174,16 +170,18 @@ static enum ms_rc judge_clipping(const struct judging *j, const struct errors *e
 
 /* ---- a range that is not used ---------------------------------------------------------- */
 
-/* Below this share of the range a whole bit is lost. */
+/* Below this share of the range a whole bit is lost. One scale for all inputs may come from a calibration with
+ * larger ones. */
 static const double half_used = 0.45;
 
 static void judge_range(const struct judging *j)
 {
     struct quant_verdict *v = j->v;
     const struct quant_facts *facts = quant_facts(j->g->number);
-    if (v->used >= half_used || (facts->bits == 8 && !facts->is_integer))
+    if (v->used >= half_used || (facts->bits == 8 && !facts->is_integer) ||
+        (!j->is_weight && v->layout.sharing == QUANT_WHOLE))
         return;
-    set_fault(v, QUANT_STALE_SCALE, "");
+    v->fault = QUANT_STALE_SCALE;
     snprintf(
         v->text, sizeof v->text,
         "the largest values use %.3g %% of the range of %s: the scale is that of larger values",
@@ -206,7 +204,7 @@ static bool judge_rounding(const struct judging *j, const struct errors *e)
                                                : NULL;
     if (how == NULL)
         return true; /* at random, as trainings round on purpose */
-    set_fault(j->v, QUANT_ROUNDING, "");
+    j->v->fault = QUANT_ROUNDING;
     snprintf(j->v->text, sizeof j->v->text,
              "%.3g %% of the values are rounded %s where the nearest value lies on the other side",
              100 * (double)far / (double)e->seen, how);
@@ -222,12 +220,6 @@ static bool error_in_scales(const struct judging *j, uint64_t i, double *out)
 {
     *out = ((double)j->q->v[i] - (double)j->f->v[i]) / scale_at(j, i);
     return scale_at(j, i) != 0 && isfinite(*out);
-}
-static bool ratio(const struct judging *j, uint64_t i, double *out)
-{
-    const double f = (double)j->f->v[i], q = (double)j->q->v[i];
-    *out = q / f;
-    return f != 0 && fabs(q) >= 0.25 * largest_at(j, i) && q != 0 && isfinite(*out);
 }
 
 enum { SAMPLE = 255 };
@@ -312,7 +304,7 @@ static enum ms_rc judge_offset(const struct judging *j, bool *found, struct ms_e
     }
     if (has_offsets(j, &m) && is_explained(j, NULL, m.median)) {
         *found = true;
-        set_fault(j->v, QUANT_ZERO_POINT, "");
+        j->v->fault = QUANT_ZERO_POINT;
         snprintf(j->v->text, sizeof j->v->text,
                  "all values are moved by a whole number of steps, %.0f in the first group",
                  m.median[0]);
@@ -321,16 +313,41 @@ static enum ms_rc judge_offset(const struct judging *j, bool *found, struct ms_e
     return MS_OK;
 }
 
+/* Returns by group the factor that makes most of the values before what they became. */
+static double *find_factors(const struct judging *j)
+{
+    const size_t groups = (size_t)j->g->groups;
+    double *qf = ms_calloc(groups, sizeof *qf), *ff = ms_calloc(groups, sizeof *ff);
+    for (uint64_t i = 0; qf != NULL && ff != NULL && i < j->count; i++) {
+        const uint64_t g =
+            quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols);
+        const double f = (double)j->f->v[i], q = (double)j->q->v[i];
+        if (isfinite(f * q)) {
+            qf[g] += q * f;
+            ff[g] += f * f;
+        }
+    }
+    for (size_t g = 0; qf != NULL && ff != NULL && g < groups; g++)
+        qf[g] = ff[g] > 0 ? qf[g] / ff[g] : (double)NAN;
+    if (ff == NULL) {
+        ms_free(qf);
+        qf = NULL;
+    }
+    ms_free(ff);
+    return qf;
+}
+
 /* How the factors relate to the scales. */
 struct factors {
-    uint64_t seen, one, own,
-        inverse; /* near 1; near the scale by which it was quantised; 1 by it */
+    uint64_t seen, one;     /* near 1 */
+    uint64_t own, doubtful; /* the scale by which it was quantised; that or twice or half of it */
+    uint64_t inverse;       /* 1 by that scale */
     double least, most;
 };
 
 static bool is_near(double a, double b)
 {
-    return a / b > 0.9 && a / b < 1 / 0.9;
+    return a / b > 0.88 && a / b < 1 / 0.88;
 }
 /* The scale of a type of floats is known but for a power of two. */
 static bool is_own(const struct judging *j, double factor, double own)
@@ -342,17 +359,19 @@ static bool is_own(const struct judging *j, double factor, double own)
     return abs(e) <= 3 && (m > 0.95 || m < 0.53);
 }
 
-static struct factors relate(const struct judging *j, const struct medians *m)
+static struct factors relate(const struct judging *j, const double *factor)
 {
     struct factors r = {.least = (double)INFINITY};
     for (uint64_t g = 0; g < j->g->groups; g++) {
-        const double a = m->median[g];
-        if (isnan(a) || j->g->scale[g] == 0)
+        const double a = factor[g];
+        if (!(fabs(a) > 0) || j->g->scale[g] == 0)
             continue;
         const double quantised_by = j->g->scale[g] / fabs(a);
         r.seen++;
         r.one += is_near(fabs(a), 1);
         r.own += is_own(j, fabs(a), quantised_by);
+        r.doubtful += is_own(j, fabs(a), quantised_by) || is_own(j, fabs(a), quantised_by / 2) ||
+                      is_own(j, fabs(a), quantised_by * 2);
         r.inverse += is_near(j->g->scale[g], 1) || is_own(j, 1 / fabs(a), quantised_by);
         r.least = fmin(r.least, fabs(a));
         r.most = fmax(r.most, fabs(a));
@@ -362,12 +381,13 @@ static struct factors relate(const struct judging *j, const struct medians *m)
 
 static void name_factor(const struct judging *j, const struct factors *r)
 {
-    if (10 * r->own >= 9 * r->seen)
-        set_fault(j->v, QUANT_TWICE, "");
+    /* A group that uses even codes alone looks as if its scale was twice as large. */
+    if (10 * r->doubtful >= 9 * r->seen && 2 * r->own >= r->seen)
+        j->v->fault = QUANT_TWICE;
     else if (10 * r->inverse >= 9 * r->seen)
-        set_fault(j->v, QUANT_NOT_DONE, "");
+        j->v->fault = QUANT_NOT_DONE;
     else
-        set_fault(j->v, QUANT_STALE_SCALE, "");
+        j->v->fault = QUANT_STALE_SCALE;
     const char *what =
         j->v->fault == QUANT_TWICE      ? "the values are once more multiplied by their scale"
         : j->v->fault == QUANT_NOT_DONE ? "the codes are not multiplied by their scale"
@@ -377,16 +397,14 @@ static void name_factor(const struct judging *j, const struct factors *r)
 
 static enum ms_rc judge_factor(const struct judging *j, bool *found, struct ms_err *err)
 {
-    struct medians m = {0};
-    if (!find_medians(j, ratio, &m)) {
-        free_medians(&m);
+    double *factor = find_factors(j);
+    if (factor == NULL)
         return ms_no_memory(err);
-    }
-    const struct factors r = relate(j, &m);
-    *found = r.seen != 0 && 2 * r.one < r.seen && is_explained(j, m.median, NULL);
+    const struct factors r = relate(j, factor);
+    *found = r.seen != 0 && 2 * r.one < r.seen && is_explained(j, factor, NULL);
     if (*found)
         name_factor(j, &r);
-    free_medians(&m);
+    ms_free(factor);
     return MS_OK;
 }
 
@@ -441,21 +459,16 @@ static enum ms_rc try_refit(const struct judging *j, const struct quant_layout *
     return MS_OK;
 }
 
-static bool is_along_columns(const struct quant_layout *l)
-{
-    return l->sharing == QUANT_COLUMNS || l->sharing == QUANT_STACKS;
-}
-
 static void name_refit(const struct judging *j, const struct quant_layout *from)
 {
     char a[64], b[64];
     const struct quant_layout *to = &j->v->layout;
     const bool same = quant_layout_same(*from, *to);
     const bool blocks = (from->sharing == QUANT_BLOCKS || from->sharing == QUANT_STACKS) &&
-                        is_along_columns(from) == is_along_columns(to);
+                        quant_layout_is_across(from) == quant_layout_is_across(to);
     quant_layout_text(from, a, sizeof a);
     quant_layout_text(to, b, sizeof b);
-    set_fault(j->v, same ? QUANT_STALE_SCALE : blocks ? QUANT_WRONG_BLOCK : QUANT_WRONG_AXIS, "");
+    j->v->fault = same ? QUANT_STALE_SCALE : blocks ? QUANT_WRONG_BLOCK : QUANT_WRONG_AXIS;
     if (same)
         snprintf(j->v->text, sizeof j->v->text, "scales of quantising and dequantising differ");
     else
@@ -506,6 +519,8 @@ static enum ms_rc judge_grid(const struct judging *j, struct ms_err *err)
     const struct errors e = count_errors(j);
     bool found = false;
     describe(j, &e);
+    if (j->v->matched)
+        return MS_OK;
     if ((double)(e.near + e.clipped) >= nearly_all * (double)e.seen) {
         MS_TRY(judge_clipping(j, &e, err));
         if (j->v->fault == QUANT_NO_FAULT)
@@ -541,7 +556,7 @@ static void add_sums(struct quant_verdict *v, const struct quant_table *f,
 }
 
 enum ms_rc quant_judge(struct quant_verdict *v, const struct quant_table *f,
-                       const struct quant_table *q, struct ms_err *err)
+                       const struct quant_table *q, bool is_weight, struct ms_err *err)
 {
     struct quant_grid g;
     *v = (struct quant_verdict){.rows = q->rows, .cols = q->cols};
@@ -549,7 +564,8 @@ enum ms_rc quant_judge(struct quant_verdict *v, const struct quant_table *f,
     if (v->equal || q->rows * q->cols == 0)
         return MS_OK;
     MS_TRY(quant_grid_find(&g, q, err));
-    struct judging j = {.v = v, .f = f, .q = q, .g = &g, .count = q->rows * q->cols};
+    struct judging j = {
+        .v = v, .f = f, .q = q, .g = &g, .count = q->rows * q->cols, .is_weight = is_weight};
     enum ms_rc rc = MS_OK;
     if (g.n != 0) {
         v->is_quantised = true;
@@ -558,90 +574,13 @@ enum ms_rc quant_judge(struct quant_verdict *v, const struct quant_table *f,
         v->powers = g.powers;
         v->n = g.n;
         memcpy(v->fits, g.fits, sizeof g.fits);
-        rc = fill_largest(&j) ? judge_grid(&j, err) : ms_no_memory(err);
+        rc = quant_match_find(&g, f, q, v->matches, err);
+        for (unsigned i = 0; rc == MS_OK && i < g.n; i++)
+            v->matched = v->matched || v->matches[i];
+        if (rc == MS_OK)
+            rc = fill_largest(&j) ? judge_grid(&j, err) : ms_no_memory(err);
     }
     ms_free(j.largest);
     quant_grid_free(&g);
     return rc;
-}
-
-/* ---- among others -------------------------------------------------------------------------- */
-
-/* Share of groups that must use the upper half of a type for a layout to be the one that scales were taken
- * along. */
-static const double covered = 0.95;
-
-/* Tells whether the tensor may have been quantised with a layout. */
-static bool is_possible(const struct quant_verdict *v, struct quant_layout layout)
-{
-    const struct quant_table t = {.rows = v->rows, .cols = v->cols};
-    const struct quant_layout plain = quant_layout_plain(layout, &t);
-    const bool any = quant_facts(v->number)->bits == 8 && !quant_facts(v->number)->is_integer;
-    for (unsigned i = 0; i < v->n; i++) {
-        if (quant_layout_same(v->fits[i].layout, plain))
-            return any || v->fits[i].covered >= covered;
-    }
-    return false;
-}
-
-/* Returns the possible layout that the groups show best: the finest whose groups are covered. */
-static struct quant_layout likely(const struct quant_verdict *v)
-{
-    for (unsigned i = v->n; i-- > 0;) {
-        if (is_possible(v, v->fits[i].layout))
-            return v->fits[i].layout;
-    }
-    return v->layout;
-}
-
-static void judge_against(struct quant_verdict *v, struct quant_layout usual, size_t votes)
-{
-    char own[64], others[64];
-    const struct quant_layout l = likely(v);
-    const bool axis = is_along_columns(&l) != is_along_columns(&usual);
-    const bool block = l.sharing == usual.sharing && l.n != usual.n;
-    if (!v->is_quantised || v->fault != QUANT_NO_FAULT || is_possible(v, usual) || !(axis || block))
-        return;
-    quant_layout_text(&l, own, sizeof own);
-    quant_layout_text(&usual, others, sizeof others);
-    set_fault(v, axis ? QUANT_WRONG_AXIS : QUANT_WRONG_BLOCK, "");
-    if (votes != 0)
-        snprintf(v->text, sizeof v->text, "%s; %zu others have %s", own, votes, others);
-    else
-        snprintf(v->text, sizeof v->text, "%s; this format has %s", own, others);
-}
-
-/* Layouts that a vote is held on; the first of equal ones wins. */
-static const struct quant_layout choices[] = {
-    {QUANT_ROWS, 0},     {QUANT_BLOCKS, 32}, {QUANT_BLOCKS, 16}, {QUANT_BLOCKS, 128},
-    {QUANT_BLOCKS, 64},  {QUANT_COLUMNS, 0}, {QUANT_TILES, 128}, {QUANT_WHOLE, 0},
-    {QUANT_BLOCKS, 256}, {QUANT_STACKS, 32}, {QUANT_STACKS, 16}, {QUANT_STACKS, 128}};
-
-static void judge_by_format(struct quant_verdict *v)
-{
-    const int bits = quant_facts(v->number)->bits;
-    if (v->is_quantised && !quant_facts(v->number)->is_integer && bits < 8 && v->powers)
-        judge_against(v, (struct quant_layout){QUANT_BLOCKS, 32}, 0);
-}
-
-void quant_judge_together(struct quant_verdict *const *v, size_t n)
-{
-    size_t quantised = 0, best = 0, most = 0;
-    for (size_t i = 0; i < n; i++)
-        quantised += v[i]->is_quantised && v[i]->fault == QUANT_NO_FAULT;
-    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
-        size_t votes = 0;
-        for (size_t i = 0; i < n; i++)
-            votes += v[i]->is_quantised && v[i]->fault == QUANT_NO_FAULT &&
-                     is_possible(v[i], choices[k]);
-        if (votes > most) {
-            most = votes;
-            best = k;
-        }
-    }
-    for (size_t i = 0; i < n; i++) {
-        judge_by_format(v[i]);
-        if (most >= 2 && 10 * most >= 6 * quantised)
-            judge_against(v[i], choices[best], most);
-    }
 }

@@ -35,6 +35,8 @@ struct quant_verdict {
     enum quant_number number;
     struct quant_layout layout; /* of the scales with which it was dequantised */
     struct quant_fit fits[QUANT_FITS];
+    bool matches[QUANT_FITS]; /* a usual rule with the layout gives exactly these values */
+    bool matched;             /* one of them does */
     unsigned n;
     bool powers;
     double scale_min, scale_max;
@@ -48,7 +50,8 @@ struct quant_verdict {
 
 /* Judges two tensors of one shape. */
 enum ms_rc quant_judge(struct quant_verdict *v, const struct quant_table *before,
-                       const struct quant_table *after, struct ms_err *err) MS_MUST_USE;
+                       const struct quant_table *after, bool is_weight,
+                       struct ms_err *err) MS_MUST_USE;
 
 /* Compares the layouts of tensors that should be quantised alike, weights or inputs of layers of one
  * kind: sets a fault of axis or block where most others have another layout. */
