@@ -20,6 +20,12 @@ enum { GROUP_MOST = 2048, GROUP_LEAST = 8 };
 
 /* ---- layouts ------------------------------------------------------------------------- */
 
+const struct quant_layout quant_layouts[QUANT_LAYOUTS] = {
+    {QUANT_WHOLE, 0},    {QUANT_ROWS, 0},     {QUANT_COLUMNS, 0},  {QUANT_TILES, 128},
+    {QUANT_BLOCKS, 256}, {QUANT_BLOCKS, 128}, {QUANT_BLOCKS, 64},  {QUANT_BLOCKS, 32},
+    {QUANT_BLOCKS, 16},  {QUANT_BLOCKS, 8},   {QUANT_STACKS, 256}, {QUANT_STACKS, 128},
+    {QUANT_STACKS, 64},  {QUANT_STACKS, 32},  {QUANT_STACKS, 16},  {QUANT_STACKS, 8}};
+
 uint64_t quant_layout_count(const struct quant_layout *l, const struct quant_table *t)
 {
     switch (l->sharing) {
@@ -172,8 +178,7 @@ static bool explains(enum quant_number n, const struct group *g, double *unit)
     for (unsigned i = 0; i < g->n; i++) {
         const double m = nearbyint(g->v[i] / u);
         const double allowed = 0.01 + 2 * g->precision * m;
-        if (m == 0 || fabs(g->v[i] / u - m) > (allowed < 0.26 ? allowed : 0.26) ||
-            !is_multiple(n, m))
+        if (m == 0 || fabs(g->v[i] / u - m) > (allowed < 0.5 ? allowed : 0.5) || !is_multiple(n, m))
             return false;
         vm += g->v[i] * m;
         mm += m * m;
@@ -338,7 +343,7 @@ static enum ms_rc try_layout(struct quant_grid *grid, struct trial *t,
 
 /* ---- the grid ---------------------------------------------------------------------------- */
 
-static bool divides(const struct quant_layout *l, const struct quant_table *t)
+bool quant_layout_divides(const struct quant_layout *l, const struct quant_table *t)
 {
     return l->sharing == QUANT_BLOCKS    ? l->n < t->cols
            : l->sharing == QUANT_STACKS  ? l->n < t->rows
@@ -355,15 +360,11 @@ static uint64_t group_size(const struct quant_layout *l, const struct quant_tabl
 
 static enum ms_rc try_number(struct quant_grid *grid, struct trial *t, struct ms_err *err)
 {
-    static const struct quant_layout layouts[] = {
-        {QUANT_WHOLE, 0},    {QUANT_ROWS, 0},     {QUANT_COLUMNS, 0},  {QUANT_TILES, 128},
-        {QUANT_BLOCKS, 256}, {QUANT_BLOCKS, 128}, {QUANT_BLOCKS, 64},  {QUANT_BLOCKS, 32},
-        {QUANT_BLOCKS, 16},  {QUANT_BLOCKS, 8},   {QUANT_STACKS, 256}, {QUANT_STACKS, 128},
-        {QUANT_STACKS, 64},  {QUANT_STACKS, 32},  {QUANT_STACKS, 16},  {QUANT_STACKS, 8}};
     const uint64_t least = quant_facts(t->number)->bits == 4 ? GROUP_LEAST : 2 * GROUP_LEAST;
-    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
-        if (divides(&layouts[i], t->t) && group_size(&layouts[i], t->t) >= least)
-            MS_TRY(try_layout(grid, t, &layouts[i], err));
+    for (size_t i = 0; i < QUANT_LAYOUTS; i++) {
+        if (quant_layout_divides(&quant_layouts[i], t->t) &&
+            group_size(&quant_layouts[i], t->t) >= least)
+            MS_TRY(try_layout(grid, t, &quant_layouts[i], err));
     }
     return MS_OK;
 }

@@ -32,6 +32,11 @@ struct quant_layout {
     enum quant_sharing sharing;
     uint64_t n;
 };
+/* All that are looked for, from the coarsest along each axis on. */
+enum { QUANT_LAYOUTS = 16 };
+extern const struct quant_layout quant_layouts[QUANT_LAYOUTS];
+/* Tells whether a layout has groups smaller than what it divides. */
+bool quant_layout_divides(const struct quant_layout *l, const struct quant_table *t);
 uint64_t quant_layout_count(const struct quant_layout *l, const struct quant_table *t);
 uint64_t quant_layout_group(const struct quant_layout *l, const struct quant_table *t, uint64_t row,
                             uint64_t col);

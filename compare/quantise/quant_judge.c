@@ -20,6 +20,10 @@ const char *const quant_fault_key[QUANT_FAULTS] = {
     "none",       "wrong_axis",        "wrong_block",     "stale_scale",   "saturated_outliers",
     "zero_point", "dequantised_twice", "not_dequantised", "wrong_rounding"};
 
+static const char twice[] = "the values are once more multiplied by their scale",
+                  not_done[] = "the codes are not multiplied by their scale",
+                  differ[] = "scales of quantising and dequantising differ";
+
 /* Share of elements that a hypothesis has to explain. */
 static const double nearly_all = 0.995;
 /* How far from half a step an error may be: the last bit of a value divided by its scale. */
@@ -30,19 +34,24 @@ struct judging {
     const struct quant_table *f, *q;
     const struct quant_grid *g;
     uint64_t count;
-    double *largest; /* by group: magnitude after */
-    bool is_weight;
+    double *low, *high; /* by group: ends of the range after */
 };
 
+static uint64_t group_at(const struct judging *j, uint64_t i)
+{
+    return quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols);
+}
 static double scale_at(const struct judging *j, uint64_t i)
 {
-    return j->g
-        ->scale[quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols)];
+    return j->g->scale[group_at(j, i)];
+}
+static double largest_of(const struct judging *j, uint64_t group)
+{
+    return fmax(-j->low[group], j->high[group]);
 }
 static double largest_at(const struct judging *j, uint64_t i)
 {
-    return j
-        ->largest[quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols)];
+    return largest_of(j, group_at(j, i));
 }
 
 /* Distance of values around an element: the coarser of those around both values. */
@@ -52,15 +61,24 @@ static double step_of(const struct judging *j, double scale, double a, double b)
     return quant_step(j->g->number, m < most ? m : most) * scale;
 }
 
-static bool fill_largest(struct judging *j)
+static bool fill_ends(struct judging *j)
 {
-    j->largest = ms_calloc((size_t)j->g->groups + 1, sizeof *j->largest);
-    for (uint64_t i = 0; j->largest != NULL && i < j->count; i++) {
-        double *most = &j->largest[quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols,
-                                                      i % j->q->cols)];
-        *most = fmax(*most, fabs((double)j->q->v[i]));
+    j->low = ms_calloc((size_t)j->g->groups + 1, sizeof *j->low);
+    j->high = ms_calloc((size_t)j->g->groups + 1, sizeof *j->high);
+    for (uint64_t i = 0; j->low != NULL && j->high != NULL && i < j->count; i++) {
+        const uint64_t g = group_at(j, i);
+        j->low[g] = fmin(j->low[g], (double)j->q->v[i]);
+        j->high[g] = fmax(j->high[g], (double)j->q->v[i]);
     }
-    return j->largest != NULL;
+    return j->low != NULL && j->high != NULL;
+}
+
+/* Tells whether an element lies at the end of its group's range, and its value before beyond. */
+static bool is_clipped(const struct judging *j, uint64_t i)
+{
+    const double f = (double)j->f->v[i], q = (double)j->q->v[i], at = 1 - 4 * j->q->precision;
+    const uint64_t g = group_at(j, i);
+    return (q > 0 && q >= j->high[g] * at && f > q) || (q < 0 && q <= j->low[g] * at && f < q);
 }
 
 /* ---- nearest value, or cut off ---------------------------------------------------------- */
@@ -97,7 +115,7 @@ static void add_error(const struct judging *j, struct errors *e, uint64_t i)
         e->within++;
         return;
     }
-    if (fabs(q) >= largest * (1 - 4 * j->q->precision) && fabs(f) > fabs(q)) {
+    if (is_clipped(j, i)) {
         e->clipped++;
         e->clipped_noise += d * d;
         return;
@@ -126,15 +144,12 @@ static bool reference_noise(const struct judging *j, double *noise)
         return false;
     *noise = 0;
     for (uint64_t i = 0; i < j->count; i++) {
-        double *m =
-            &most[quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols)];
+        double *m = &most[group_at(j, i)];
         *m = fmax(*m, fabs((double)j->f->v[i]));
     }
     for (uint64_t i = 0; i < j->count; i++) {
         const double f = (double)j->f->v[i];
-        const double s =
-            most[quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols)] /
-            facts->most;
+        const double s = most[group_at(j, i)] / facts->most;
         const double d = s > 0 ? quant_round(j->g->number, f / s, QUANT_SATURATES) * s - f : 0;
         *noise += d * d;
     }
@@ -170,16 +185,15 @@ static enum ms_rc judge_clipping(const struct judging *j, const struct errors *e
 
 /* ---- a range that is not used ---------------------------------------------------------- */
 
-/* Below this share of the range a whole bit is lost. One scale for all inputs may come from a calibration with
- * larger ones. */
+/* Below this share of the range a whole bit is lost. The range of inputs may come from a calibration with larger
+ * ones. */
 static const double half_used = 0.45;
 
 static void judge_range(const struct judging *j)
 {
     struct quant_verdict *v = j->v;
     const struct quant_facts *facts = quant_facts(j->g->number);
-    if (v->used >= half_used || (facts->bits == 8 && !facts->is_integer) ||
-        (!j->is_weight && v->layout.sharing == QUANT_WHOLE))
+    if (v->used >= half_used || (facts->bits == 8 && !facts->is_integer) || !v->is_weight)
         return;
     v->fault = QUANT_STALE_SCALE;
     snprintf(
@@ -245,8 +259,7 @@ static bool find_medians(const struct judging *j, figure_fn *figure, struct medi
     if (m->sample == NULL || m->n == NULL || m->median == NULL)
         return false;
     for (uint64_t i = 0; i < j->count; i++) {
-        const uint64_t g =
-            quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols);
+        const uint64_t g = group_at(j, i);
         double v;
         if (m->n[g] < most && figure(j, i, &v))
             m->sample[g * most + m->n[g]++] = v;
@@ -263,8 +276,7 @@ static bool is_explained(const struct judging *j, const double *factor, const do
 {
     uint64_t seen = 0, near = 0;
     for (uint64_t i = 0; i < j->count; i++) {
-        const uint64_t g =
-            quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols);
+        const uint64_t g = group_at(j, i);
         const double s = j->g->scale[g], q = (double)j->q->v[i];
         const double a = factor != NULL ? factor[g] : 1, b = offset != NULL ? offset[g] : 0;
         if (s == 0 || isnan(a) || isnan(b))
@@ -277,7 +289,7 @@ static bool is_explained(const struct judging *j, const double *factor, const do
         near += is_tiny(j, f, largest_at(j, i)) ||
                 fabs(q - f) <= (allowed + slack) * step + 2 * j->q->precision * fabs(q) +
                                    (factor != NULL ? 0.02 * fabs(q) : 0) ||
-                (fabs(q) >= 0.999 * largest_at(j, i) && fabs(f) > fabs(q));
+                is_clipped(j, i);
     }
     return seen != 0 && (double)near >= 0.98 * (double)seen;
 }
@@ -319,8 +331,7 @@ static double *find_factors(const struct judging *j)
     const size_t groups = (size_t)j->g->groups;
     double *qf = ms_calloc(groups, sizeof *qf), *ff = ms_calloc(groups, sizeof *ff);
     for (uint64_t i = 0; qf != NULL && ff != NULL && i < j->count; i++) {
-        const uint64_t g =
-            quant_layout_group(&j->g->fits[0].layout, j->q, i / j->q->cols, i % j->q->cols);
+        const uint64_t g = group_at(j, i);
         const double f = (double)j->f->v[i], q = (double)j->q->v[i];
         if (isfinite(f * q)) {
             qf[g] += q * f;
@@ -388,10 +399,9 @@ static void name_factor(const struct judging *j, const struct factors *r)
         j->v->fault = QUANT_NOT_DONE;
     else
         j->v->fault = QUANT_STALE_SCALE;
-    const char *what =
-        j->v->fault == QUANT_TWICE      ? "the values are once more multiplied by their scale"
-        : j->v->fault == QUANT_NOT_DONE ? "the codes are not multiplied by their scale"
-                                        : "scales of quantising and dequantising differ";
+    const char *what = j->v->fault == QUANT_TWICE      ? twice
+                       : j->v->fault == QUANT_NOT_DONE ? not_done
+                                                       : differ;
     snprintf(j->v->text, sizeof j->v->text, "%s: factors of %.3g to %.3g", what, r->least, r->most);
 }
 
@@ -470,7 +480,7 @@ static void name_refit(const struct judging *j, const struct quant_layout *from)
     quant_layout_text(to, b, sizeof b);
     j->v->fault = same ? QUANT_STALE_SCALE : blocks ? QUANT_WRONG_BLOCK : QUANT_WRONG_AXIS;
     if (same)
-        snprintf(j->v->text, sizeof j->v->text, "scales of quantising and dequantising differ");
+        snprintf(j->v->text, sizeof j->v->text, "%s", differ);
     else
         snprintf(j->v->text, sizeof j->v->text, "quantised with %s, dequantised with %s", a, b);
 }
@@ -493,6 +503,25 @@ static enum ms_rc judge_layout(const struct judging *j, bool *found, struct ms_e
     return MS_OK;
 }
 
+/* ---- known but for factors ----------------------------------------------------------------- */
+
+static enum ms_rc judge_scaled(const struct judging *j, bool *found, struct ms_err *err)
+{
+    struct quant_scaled s;
+    MS_TRY(quant_match_scaled(&s, j->g, j->f, j->q, err));
+    *found = s.found;
+    if (!s.found)
+        return MS_OK;
+    if (s.factor == QUANT_FACTOR_OTHER) {
+        name_refit(j, &s.from);
+        return MS_OK;
+    }
+    j->v->fault = s.factor == QUANT_FACTOR_SCALE ? QUANT_TWICE : QUANT_NOT_DONE;
+    snprintf(j->v->text, sizeof j->v->text, "%s: factors of %.3g to %.3g",
+             s.factor == QUANT_FACTOR_SCALE ? twice : not_done, s.least, s.most);
+    return MS_OK;
+}
+
 /* ---- a tensor ---------------------------------------------------------------------------- */
 
 static void describe(const struct judging *j, const struct errors *e)
@@ -507,7 +536,7 @@ static void describe(const struct judging *j, const struct errors *e)
         groups++;
         v->scale_min = fmin(v->scale_min, s);
         v->scale_max = fmax(v->scale_max, s);
-        v->used += fmin(1, j->largest[g] / s / quant_facts(j->g->number)->most);
+        v->used += fmin(1, largest_of(j, g) / s / quant_facts(j->g->number)->most);
     }
     v->used = groups != 0 ? v->used / (double)groups : 1;
     v->clipped = e->seen != 0 ? (double)e->clipped / (double)e->seen : 0;
@@ -519,8 +548,6 @@ static enum ms_rc judge_grid(const struct judging *j, struct ms_err *err)
     const struct errors e = count_errors(j);
     bool found = false;
     describe(j, &e);
-    if (j->v->matched)
-        return MS_OK;
     if ((double)(e.near + e.clipped) >= nearly_all * (double)e.seen) {
         MS_TRY(judge_clipping(j, &e, err));
         if (j->v->fault == QUANT_NO_FAULT)
@@ -528,6 +555,9 @@ static enum ms_rc judge_grid(const struct judging *j, struct ms_err *err)
         return MS_OK;
     }
     if (judge_rounding(j, &e))
+        return MS_OK;
+    MS_TRY(judge_scaled(j, &found, err));
+    if (found)
         return MS_OK;
     MS_TRY(judge_offset(j, &found, err));
     if (!found)
@@ -555,32 +585,59 @@ static void add_sums(struct quant_verdict *v, const struct quant_table *f,
     v->underflow = count != 0 ? (double)under / (double)count : 0;
 }
 
+/* Notes what is known of a tensor that a rule explains. */
+static void accept(struct quant_verdict *v, const struct quant_match *m)
+{
+    v->is_quantised = v->matched = true;
+    v->number = m->number;
+    v->layout = m->layouts[0];
+    v->powers = m->powers;
+    v->scale_min = m->scale_min;
+    v->scale_max = m->scale_max;
+    v->used = 1;
+    v->n = m->n;
+    for (unsigned i = 0; i < m->n; i++)
+        v->fits[i] = (struct quant_fit){m->layouts[i], 1};
+}
+
+static enum ms_rc judge_by_grid(struct judging *j, struct ms_err *err)
+{
+    struct quant_verdict *v = j->v;
+    v->is_quantised = true;
+    v->number = j->g->number;
+    v->layout = j->g->fits[0].layout;
+    v->powers = j->g->powers;
+    v->n = j->g->n;
+    memcpy(v->fits, j->g->fits, sizeof v->fits);
+    const enum ms_rc rc = fill_ends(j) ? judge_grid(j, err) : ms_no_memory(err);
+    ms_free(j->low);
+    ms_free(j->high);
+    return rc;
+}
+
 enum ms_rc quant_judge(struct quant_verdict *v, const struct quant_table *f,
                        const struct quant_table *q, bool is_weight, struct ms_err *err)
 {
+    struct quant_match m;
     struct quant_grid g;
-    *v = (struct quant_verdict){.rows = q->rows, .cols = q->cols};
+    *v = (struct quant_verdict){.rows = q->rows, .cols = q->cols, .is_weight = is_weight};
     add_sums(v, f, q);
     if (v->equal || q->rows * q->cols == 0)
         return MS_OK;
+    MS_TRY(quant_match_find(&m, f, q, err));
+    if (m.n != 0) {
+        accept(v, &m);
+        return MS_OK;
+    }
     MS_TRY(quant_grid_find(&g, q, err));
     struct judging j = {
-        .v = v, .f = f, .q = q, .g = &g, .count = q->rows * q->cols, .is_weight = is_weight};
-    enum ms_rc rc = MS_OK;
-    if (g.n != 0) {
-        v->is_quantised = true;
-        v->number = g.number;
-        v->layout = g.fits[0].layout;
-        v->powers = g.powers;
-        v->n = g.n;
-        memcpy(v->fits, g.fits, sizeof g.fits);
-        rc = quant_match_find(&g, f, q, v->matches, err);
-        for (unsigned i = 0; rc == MS_OK && i < g.n; i++)
-            v->matched = v->matched || v->matches[i];
-        if (rc == MS_OK)
-            rc = fill_largest(&j) ? judge_grid(&j, err) : ms_no_memory(err);
-    }
-    ms_free(j.largest);
+        .v = v,
+        .f = f,
+        .q = q,
+        .g = &g,
+        .count = q->rows * q->cols,
+    };
+    const enum ms_rc rc = g.n != 0 ? judge_by_grid(&j, err) : MS_OK;
     quant_grid_free(&g);
     return rc;
 }

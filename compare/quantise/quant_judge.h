@@ -30,13 +30,13 @@ extern const char *const quant_fault_key[QUANT_FAULTS];
 
 struct quant_verdict {
     enum quant_fault fault;
+    bool is_weight;
     bool is_quantised; /* false: both are equal, or `after` is on no grid */
     bool equal;
     enum quant_number number;
     struct quant_layout layout; /* of the scales with which it was dequantised */
     struct quant_fit fits[QUANT_FITS];
-    bool matches[QUANT_FITS]; /* a usual rule with the layout gives exactly these values */
-    bool matched;             /* one of them does */
+    bool matched; /* a usual rule with each of these layouts gives exactly these values */
     unsigned n;
     bool powers;
     double scale_min, scale_max;

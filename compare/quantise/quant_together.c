@@ -32,7 +32,7 @@ static bool is_possible(const struct quant_verdict *v, struct quant_layout layou
     const unsigned i = find_fit(v, layout);
     if (i == v->n)
         return false;
-    return v->matched ? v->matches[i] : has_wide_range(v) || v->fits[i].covered >= covered;
+    return v->matched || has_wide_range(v) || v->fits[i].covered >= covered;
 }
 
 /* Returns the possible layout that the groups show best: the finest whose groups are covered. */
@@ -63,7 +63,7 @@ static void judge_against(struct quant_verdict *v, struct quant_layout usual, si
     if (!v->is_quantised || v->fault != QUANT_NO_FAULT || is_possible(v, usual))
         return;
     const unsigned fit = find_fit(v, usual);
-    if (fit < v->n && !v->matched && v->fits[fit].covered < uncovered) {
+    if (v->is_weight && fit < v->n && !v->matched && v->fits[fit].covered < uncovered) {
         v->fault = QUANT_STALE_SCALE;
         snprintf(
             v->text, sizeof v->text,

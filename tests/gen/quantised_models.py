@@ -596,6 +596,10 @@ def record(model, x, folder, dtype="tensor"):
     debugger.step()
 
 
+class NoEffect(Exception):
+    """A planted change that makes no error larger, such as a dropped zero point that is 0."""
+
+
 def record_apart(make, folder):
     """Records in a child process what make() returns, a model and its batch."""
     sys.stdout.flush()
@@ -609,6 +613,9 @@ def record_apart(make, folder):
             model, x = make()
             record(model, x, folder)
             os._exit(0)
+        except NoEffect:
+            open(folder + ".harmless", "w", encoding="utf-8").close()
+            os._exit(1)
         except BaseException:  # the parent reads the log
             import traceback
             traceback.print_exc()
