@@ -389,7 +389,7 @@ static enum ms_rc judge_group(struct quant_comparison *c, enum quant_role role,
         return ms_no_memory(err);
     for (size_t i = 0; i < c->tensors.n; i++) {
         struct quant_tensor_result *t = &c->tensors.p[i];
-        if (t->role == role && t->kind == kind)
+        if (t->role == role && (role == QUANT_WEIGHT || t->kind == kind))
             v[n++] = &t->v;
     }
     quant_judge_together(v, n);
@@ -406,10 +406,9 @@ static enum ms_rc conclude(struct quant_comparison *c, struct ms_err *err)
     }
     MS_TRY(count_explaining(c, err));
     ms_vec_sort(&c->layers, order_layers);
-    for (int kind = QUANT_LINEAR; kind <= QUANT_MATMUL; kind++) {
-        MS_TRY(judge_group(c, QUANT_WEIGHT, (enum quant_kind)kind, err));
+    MS_TRY(judge_group(c, QUANT_WEIGHT, QUANT_LINEAR, err));
+    for (int kind = QUANT_LINEAR; kind <= QUANT_MATMUL; kind++)
         MS_TRY(judge_group(c, QUANT_INPUT, (enum quant_kind)kind, err));
-    }
     for (size_t i = 0; i < c->tensors.n; i++) {
         c->quantised += c->tensors.p[i].v.is_quantised;
         c->faults += c->tensors.p[i].v.fault != QUANT_NO_FAULT;

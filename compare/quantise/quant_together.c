@@ -56,10 +56,17 @@ static void name_layouts(struct quant_verdict *v, enum quant_fault fault, struct
     snprintf(v->text, sizeof v->text, "%s; %s %s", a, votes != 0 ? who : "this format has", b);
 }
 
+/* Tells whether scales belong to rows, columns or parts of them, rather than to all or to tiles. */
+static bool divides_lines(const struct quant_layout *l)
+{
+    return l->sharing != QUANT_WHOLE && l->sharing != QUANT_TILES;
+}
+
 static void judge_against(struct quant_verdict *v, struct quant_layout usual, size_t votes)
 {
     const struct quant_layout l = likely(v);
-    const bool axis = quant_layout_is_across(&l) != quant_layout_is_across(&usual);
+    const bool axis = divides_lines(&l) && divides_lines(&usual) &&
+                      quant_layout_is_across(&l) != quant_layout_is_across(&usual);
     if (!v->is_quantised || v->fault != QUANT_NO_FAULT || is_possible(v, usual))
         return;
     const unsigned fit = find_fit(v, usual);
@@ -72,7 +79,7 @@ static void judge_against(struct quant_verdict *v, struct quant_layout usual, si
             100 * v->fits[fit].covered, quant_facts(v->number)->name);
     } else if (axis) {
         name_layouts(v, QUANT_WRONG_AXIS, l, usual, votes);
-    } else if (l.sharing == usual.sharing && l.n != usual.n) {
+    } else if (divides_lines(&l) && divides_lines(&usual)) {
         name_layouts(v, QUANT_WRONG_BLOCK, l, usual, votes);
     }
 }
@@ -91,27 +98,41 @@ static void judge_by_format(struct quant_verdict *v)
         judge_against(v, (struct quant_layout){QUANT_BLOCKS, 32}, 0);
 }
 
-static size_t count_votes(struct quant_verdict *const *v, size_t n, struct quant_layout layout)
+static bool votes(const struct quant_verdict *v, enum quant_number number)
 {
-    size_t votes = 0;
+    return v->is_quantised && v->fault == QUANT_NO_FAULT && v->number == number;
+}
+
+static size_t count_votes(struct quant_verdict *const *v, size_t n, enum quant_number number,
+                          struct quant_layout layout)
+{
+    size_t found = 0;
     for (size_t i = 0; i < n; i++)
-        votes += v[i]->is_quantised && v[i]->fault == QUANT_NO_FAULT && is_possible(v[i], layout);
-    return votes;
+        found += votes(v[i], number) && is_possible(v[i], layout);
+    return found;
+}
+
+/* Judges those of one type, as a model may use several. */
+static void judge_number(struct quant_verdict *const *v, size_t n, enum quant_number number)
+{
+    size_t quantised = 0, best = 0, most = 0;
+    for (size_t i = 0; i < n; i++)
+        quantised += votes(v[i], number);
+    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
+        const size_t found = count_votes(v, n, number, choices[k]);
+        best = found > most ? k : best;
+        most = found > most ? found : most;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (most >= 2 && 10 * most >= 6 * quantised && votes(v[i], number))
+            judge_against(v[i], choices[best], most);
+    }
 }
 
 void quant_judge_together(struct quant_verdict *const *v, size_t n)
 {
-    size_t quantised = 0, best = 0, most = 0;
     for (size_t i = 0; i < n; i++)
-        quantised += v[i]->is_quantised && v[i]->fault == QUANT_NO_FAULT;
-    for (size_t k = 0; k < sizeof choices / sizeof *choices; k++) {
-        const size_t votes = count_votes(v, n, choices[k]);
-        best = votes > most ? k : best;
-        most = votes > most ? votes : most;
-    }
-    for (size_t i = 0; i < n; i++) {
         judge_by_format(v[i]);
-        if (most >= 2 && 10 * most >= 6 * quantised)
-            judge_against(v[i], choices[best], most);
-    }
+    for (int number = 0; number < QUANT_NUMBERS; number++)
+        judge_number(v, n, (enum quant_number)number);
 }
