@@ -201,7 +201,7 @@ static void print_explaining(const struct quant_comparison *c, size_t most)
         by[at] = &c->layers.p[k];
     }
     const size_t shown = ms_cmd_listed(c->explain, most);
-    printf("%zu of %zu layers add 80 %% of the noise: ", c->explain, c->layers.n);
+    printf("%zu of %zu layers make 80 %% of its noise: ", c->explain, c->layers.n);
     for (size_t i = 0; i < shown; i++)
         printf("%s%.*s %.0f %%", i != 0 ? ", " : "", MS_STR_ARG(by[i]->name), 100 * by[i]->share);
     printf("%s\n", shown < c->explain ? ", ..." : "");

@@ -4,6 +4,7 @@
  */
 #include "compare/quantise/quant_compare.h"
 
+#include "compare/quantise/quant_explain.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 #include "probe/quantise/quant_tensor.h"
@@ -50,10 +51,16 @@ struct quant_table quant__fold(const float *v, const uint64_t *shape, uint32_t n
 
 /* ---- a pair of layers -------------------------------------------------------------------- */
 
+/* Errors of the layers of a run, in order of execution. */
+struct traces {
+    MS_VEC(struct quant_trace) of;
+};
+
 struct pairing {
     struct quant_comparison *c;
     const struct quant_run *t, *g;
     int64_t step, rank;
+    struct traces *traces;
 };
 
 /* The tensors of a pair of layers. */
@@ -179,6 +186,19 @@ static enum ms_rc add_pair(const struct pairing *p, const struct quant_layer *t,
     return MS_OK;
 }
 
+static enum ms_rc trace_pair(const struct pairing *p, const struct loaded *l,
+                             const struct quant_terms *t, struct ms_err *err)
+{
+    struct quant_trace *slot = ms_vec_push(&p->traces->of);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    const struct quant_values *before = same_count(&l->module_x, &l->qx) ? &l->module_x : &l->qx;
+    const enum ms_rc rc = quant_trace_take(slot, &l->x, before, &l->y, &l->qy, err);
+    const double own = t->weight + t->input + t->sums, all = own + t->inherited;
+    slot->own = t->sampled == 0 ? 0.5 : all > 0 ? own / all : 0;
+    return rc;
+}
+
 static enum ms_rc compare_pair(const struct pairing *p, const struct quant_layer *t,
                                const struct quant_layer *g, struct ms_err *err)
 {
@@ -188,6 +208,8 @@ static enum ms_rc compare_pair(const struct pairing *p, const struct quant_layer
         rc = judge_pair(p, t, &l, err);
     if (rc == MS_OK)
         rc = add_pair(p, t, g, &l, err);
+    if (rc == MS_OK)
+        rc = trace_pair(p, &l, &p->c->layers.p[p->c->layers.n - 1].terms, err);
     free_loaded(&l);
     return rc;
 }
@@ -289,6 +311,19 @@ static enum ms_rc compare_runs(const struct pairing *p, struct ms_err *err)
     return rc;
 }
 
+/* Sets the shares of the layers of a run, which are the last ones of the list. */
+static enum ms_rc explain_run(struct quant_comparison *c, const struct traces *t,
+                              struct ms_err *err)
+{
+    double *shares = ms_calloc(t->of.n + 1, sizeof *shares);
+    enum ms_rc rc =
+        shares != NULL ? quant_explain(t->of.p, t->of.n, shares, err) : ms_no_memory(err);
+    for (size_t i = 0; rc == MS_OK && i < t->of.n; i++)
+        c->layers.p[c->layers.n - t->of.n + i].share = shares[i];
+    ms_free(shares);
+    return rc;
+}
+
 static enum ms_rc compare_places(struct quant_comparison *c, const struct probe_place *t,
                                  const struct probe_place *g, struct ms_err *err)
 {
@@ -296,8 +331,14 @@ static enum ms_rc compare_places(struct quant_comparison *c, const struct probe_
     MS_TRY(quant_run_open(&runs[0], t, err));
     enum ms_rc rc = quant_run_open(&runs[1], g, err);
     if (rc == MS_OK) {
-        const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank};
+        struct traces traces = {0};
+        const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank, &traces};
         rc = compare_runs(&p, err);
+        if (rc == MS_OK)
+            rc = explain_run(c, &traces, err);
+        for (size_t i = 0; i < traces.of.n; i++)
+            quant_trace_free(&traces.of.p[i]);
+        ms_vec_free(&traces.of);
         quant_run_close(&runs[1]);
     }
     quant_run_close(&runs[0]);
@@ -361,7 +402,7 @@ static int order_shares(const void *pa, const void *pb)
     return -ms_order_f64(pa, pb);
 }
 
-/* Counts the layers that add 80 % of the noise. */
+/* Counts the layers that make 80 % of the noise; the shares of each run are made those of all. */
 static enum ms_rc count_explaining(struct quant_comparison *c, struct ms_err *err)
 {
     double all = 0, sum = 0;
@@ -369,9 +410,9 @@ static enum ms_rc count_explaining(struct quant_comparison *c, struct ms_err *er
     if (shares == NULL)
         return ms_no_memory(err);
     for (size_t i = 0; i < c->layers.n; i++)
-        all += c->layers.p[i].introduced;
+        all += c->layers.p[i].share;
     for (size_t i = 0; i < c->layers.n; i++)
-        shares[i] = c->layers.p[i].share = all > 0 ? c->layers.p[i].introduced / all : 0;
+        shares[i] = c->layers.p[i].share = all > 0 ? c->layers.p[i].share / all : 0;
     ms_sort(shares, c->layers.n, sizeof *shares, order_shares);
     while (all > 0 && sum < 0.8 && c->explain < c->layers.n)
         sum += shares[c->explain++];
@@ -379,7 +420,7 @@ static enum ms_rc count_explaining(struct quant_comparison *c, struct ms_err *er
     return MS_OK;
 }
 
-/* Judges the tensors of one role and kind together. */
+/* Judges tensors together: weights, whose rows are the outputs of a layer of any kind, or inputs of one kind. */
 static enum ms_rc judge_group(struct quant_comparison *c, enum quant_role role,
                               enum quant_kind kind, struct ms_err *err)
 {
