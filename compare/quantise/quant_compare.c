@@ -457,23 +457,14 @@ static enum ms_rc conclude(struct quant_comparison *c, struct ms_err *err)
     return MS_OK;
 }
 
-static bool has_dump(const char *path)
-{
-    struct probe_places places;
-    if (probe_find(&places, path, NULL) != MS_OK)
-        return false;
-    probe_places_free(&places);
-    return true;
-}
-
 enum ms_rc quant_compare(struct quant_comparison *c, const char *target, const char *golden,
                          struct ms_err *err)
 {
     *c = (struct quant_comparison){.arena = ms_arena_new(NAMES_MAX)};
     if (c->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = has_dump(target) ? compare_dumps(c, target, golden, err)
-                                     : quant__checkpoints(c, target, golden, err);
+    enum ms_rc rc = quant_is_dump(target) ? compare_dumps(c, target, golden, err)
+                                          : quant__checkpoints(c, target, golden, err);
     if (rc == MS_OK)
         rc = conclude(c, err);
     if (rc != MS_OK)

@@ -160,9 +160,9 @@ static bool reference_noise(const struct judging *j, double *noise)
 /* Share of elements cut off from which on a scale is another tensor's rather than one that leaves out
  * outliers: quantiles that are used for this are 99 % and more. */
 static const double few_clipped = 0.02;
-/* How much more noise than with a scale from the data is a fault: scales that are searched for to make
- * the noise least clip, too, and never make more. */
-static const double more_noise = 2.0;
+/* How much more noise than with a scale from the data is a fault. Scales that are searched for clip, too, but
+ * make less noise; the quantile 99.99 % made up to 3 times as much on the models of tests/gen. */
+static const double more_noise = 4.0;
 
 static enum ms_rc judge_clipping(const struct judging *j, const struct errors *e,
                                  struct ms_err *err)

@@ -220,6 +220,17 @@ static enum ms_rc find_layers(struct quant_run *r, struct ms_err *err)
     return MS_OK;
 }
 
+bool quant_is_dump(const char *path)
+{
+    struct probe_places places;
+    if (ms_path_kind(path) != MS_KIND_DIR)
+        return ms_str_ends(ms_str_of(path), MS_STR(".json"));
+    if (probe_find(&places, path, NULL) != MS_OK)
+        return false;
+    probe_places_free(&places);
+    return true;
+}
+
 static enum ms_rc open_files(struct quant_run *r, const struct probe_place *place,
                              struct ms_err *err)
 {

@@ -51,6 +51,8 @@ struct quant_run {
     MS_VEC(struct quantiser) quantisers;
 };
 
+/* Tells a dump, a folder of dumps or a dump.json, from a checkpoint. */
+bool quant_is_dump(const char *path);
 enum ms_rc quant_run_open(struct quant_run *r, const struct probe_place *place,
                           struct ms_err *err) MS_MUST_USE;
 void quant_run_close(struct quant_run *r);

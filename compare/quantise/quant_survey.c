@@ -181,12 +181,15 @@ static enum ms_rc survey_place(struct surveying *s, const struct probe_place *pl
     return rc;
 }
 
-static enum ms_rc survey_dumps(struct surveying *s, const struct probe_places *places,
-                               struct ms_err *err)
+static enum ms_rc survey_dumps(struct surveying *s, const char *path, struct ms_err *err)
 {
-    for (size_t i = 0; i < places->list.n; i++)
-        MS_TRY(survey_place(s, &places->list.p[i], err));
-    return MS_OK;
+    struct probe_places places;
+    MS_TRY(probe_find(&places, path, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; rc == MS_OK && i < places.list.n; i++)
+        rc = survey_place(s, &places.list.p[i], err);
+    probe_places_free(&places);
+    return rc;
 }
 
 /* ---- a checkpoint ---------------------------------------------------------------------------- */
@@ -227,18 +230,11 @@ enum ms_rc quant_survey_run(struct quant_survey *s, const char *path, const stru
                             struct ms_err *err)
 {
     struct surveying w = {.s = s, .plan = plan, .step = -1, .rank = -1};
-    struct probe_places places;
-    struct ms_err why = {0};
     *s = (struct quant_survey){.arena = ms_arena_new(NAMES_MAX)};
     if (s->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = probe_find(&places, path, &why);
-    if (rc == MS_OK) {
-        rc = survey_dumps(&w, &places, err);
-        probe_places_free(&places);
-    } else {
-        rc = quant_each_weight(path, survey_weight, &w, err);
-    }
+    enum ms_rc rc = quant_is_dump(path) ? survey_dumps(&w, path, err)
+                                        : quant_each_weight(path, survey_weight, &w, err);
     if (rc == MS_OK && s->rows.n == 0)
         rc = ms_fail(err, MS_E_NOTFOUND,
                      "%s: no layer with tensor files; record with task \"tensor\", or give a "

@@ -59,7 +59,8 @@ def small(text):
 def quantised(family, scheme, style, fault=None, dtype=torch.float32, harmless_is_no_fault=False):
     model, x = models.build(args.half, family, dtype)
     stored = style == "stored"
-    model = models.quantise(model, scheme, "inline" if stored else style)
+    ranges = models.calibrate(model, args.half, family, dtype) if scheme == "int8_static" else None
+    model = models.quantise(model, scheme, "inline" if stored else style, ranges)
     if fault:
         correct = model(x) if harmless_is_no_fault else None
         models.plant(model, *fault, "inline" if stored else style)

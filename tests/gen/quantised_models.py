@@ -192,7 +192,8 @@ def schemes():
         "mxfp6_e3m2": (lambda: Quantiser("e3m2", ("block", 32), powers="ceil"),) * 2,
         "mxfp4": (lambda: Quantiser("e2m1", ("block", 32), powers="floor"),) * 2,
         "nvfp4": (lambda: Quantiser("e2m1", ("block", 16), nested=True),) * 2,
-        "int8_static": (lambda: Quantiser("int8", ("row", 0)), lambda: Quantiser("int8", static=6.0)),
+        # Its range is that of another batch; see calibrate().
+        "int8_static": (lambda: Quantiser("int8", ("row", 0)), lambda: Quantiser("int8", static=1.0)),
         "int8_percentile": (lambda: Quantiser("int8", ("row", 0)), lambda: Quantiser("int8", quantile=0.9999)),
     }
 
@@ -298,16 +299,34 @@ def layers_of(model):
     return [(n, m) for n, m in model.named_modules() if type(m) in KINDS or type(m) in KINDS.values()]
 
 
-def quantise(model, scheme, style):
+def quantise(model, scheme, style, ranges=None):
     """Exchanges all layers for quantising ones.  style: inline, modules, or stored (weights alone, replaced)."""
     weights, inputs = schemes()[scheme]
-    for _, layer in layers_of(model):
+    for name, layer in layers_of(model):
         w, x = weight_of(weights()), inputs()
+        if x is not None and x.static:
+            x.static = ranges[name] if ranges else 6.0
         if not isinstance(layer, nn.Linear):
             x = Quantiser("int8") if x is not None and x.number in INTEGERS else None
         layer.__class__ = KINDS[type(layer)]
         set_quantisers(layer, w, x, style)
     return model
+
+
+def calibrate(model, half, family, dtype):
+    """Returns the largest input of each layer over two other batches."""
+    largest, handles = {}, []
+    for name, layer in layers_of(model):
+        def note(_, inputs, name=name):
+            largest[name] = max(largest.get(name, 0.0), inputs[0].abs().max().item())
+        handles.append(layer.register_forward_pre_hook(note))
+    torch.manual_seed(77)
+    for _ in range(2):
+        x = FAMILIES[half][family][1]()
+        model(x.to(dtype) if x.is_floating_point() else x)
+    for handle in handles:
+        handle.remove()
+    return largest
 
 
 def set_quantisers(layer, w, x, style):
