@@ -78,7 +78,7 @@ void quantise_show_survey(const struct quant_survey *s, const struct quant_plan 
         quant_scheme_text(&plan->weight, text, sizeof text);
         printf("weights  %s\n", text);
     }
-    if (plan->inputs) {
+    if (plan->inputs && s->inputs.count != 0) {
         quant_scheme_text(&plan->input, text, sizeof text);
         printf("inputs   %s\n", text);
     }

@@ -94,32 +94,33 @@ void quant_layout_text(const struct quant_layout *l, char *out, size_t n)
                  l->sharing == QUANT_BLOCKS ? "row" : "column");
 }
 
-/* Elements by group. */
-struct members {
-    uint32_t *at, *start; /* of group g: at[start[g]] .. at[start[g + 1]] */
-};
-
-static bool list_members(struct members *m, const struct quant_layout *l,
-                         const struct quant_table *t)
+static uint64_t at_most(uint64_t a, uint64_t b)
 {
-    const uint64_t groups = quant_layout_count(l, t), count = t->rows * t->cols;
-    m->start = ms_calloc((size_t)groups + 2, sizeof *m->start);
-    m->at = ms_alloc((size_t)count * sizeof *m->at + 1);
-    if (m->start == NULL || m->at == NULL)
-        return false;
-    for (uint64_t i = 0; i < count; i++)
-        m->start[quant_layout_group(l, t, i / t->cols, i % t->cols) + 2]++;
-    for (uint64_t g = 2; g < groups + 2; g++)
-        m->start[g] += m->start[g - 1];
-    for (uint64_t i = 0; i < count; i++)
-        m->at[m->start[quant_layout_group(l, t, i / t->cols, i % t->cols) + 1]++] = (uint32_t)i;
-    return true;
+    return a < b ? a : b;
 }
 
-static void free_members(struct members *m)
+struct quant_box quant_layout_box(const struct quant_layout *l, const struct quant_table *t,
+                                  uint64_t g)
 {
-    ms_free(m->at);
-    ms_free(m->start);
+    const uint64_t n = l->n, across = n != 0 ? (t->cols + n - 1) / n : 1;
+    struct quant_box b = {0, t->rows, 0, t->cols};
+    if (l->sharing == QUANT_ROWS || l->sharing == QUANT_BLOCKS) {
+        b.row = l->sharing == QUANT_ROWS ? g : g / across;
+        b.rows_end = b.row + 1;
+    }
+    if (l->sharing == QUANT_COLUMNS || l->sharing == QUANT_STACKS) {
+        b.col = g % t->cols;
+        b.cols_end = b.col + 1;
+    }
+    if (l->sharing == QUANT_BLOCKS || l->sharing == QUANT_TILES) {
+        b.col = g % across * n;
+        b.cols_end = at_most(b.col + n, t->cols);
+    }
+    if (l->sharing == QUANT_STACKS || l->sharing == QUANT_TILES) {
+        b.row = (l->sharing == QUANT_STACKS ? g / t->cols : g / across) * n;
+        b.rows_end = at_most(b.row + n, t->rows);
+    }
+    return b;
 }
 
 /* ---- one group ----------------------------------------------------------------------- */
@@ -137,16 +138,21 @@ static int order_magnitudes(const void *a, const void *b)
     return ms_order_f64(a, b);
 }
 
-static void gather(struct group *g, const struct quant_table *t, const uint32_t *at, uint32_t n)
+static void gather(struct group *g, const struct quant_table *t, const struct quant_box *b)
 {
-    const uint32_t step = n / GROUP_MOST + 1;
-    *g = (struct group){.precision = t->precision};
-    for (uint32_t i = 0; i < n; i++) {
-        const double v = (double)t->v[at[i]];
-        g->low = v < g->low ? v : g->low;
-        g->high = v > g->high ? v : g->high;
-        if (v != 0 && isfinite(v) && i % step == 0)
-            g->v[g->n++] = fabs(v);
+    const uint64_t step = (b->rows_end - b->row) * (b->cols_end - b->col) / GROUP_MOST + 1;
+    uint64_t seen = 0;
+    g->n = 0;
+    g->low = g->high = 0;
+    g->precision = t->precision;
+    for (uint64_t row = b->row; row < b->rows_end; row++) {
+        for (uint64_t col = b->col; col < b->cols_end; col++, seen++) {
+            const double v = (double)t->v[row * t->cols + col];
+            g->low = v < g->low ? v : g->low;
+            g->high = v > g->high ? v : g->high;
+            if (v != 0 && isfinite(v) && seen % step == 0)
+                g->v[g->n++] = fabs(v);
+        }
     }
     const double largest = fmax(-g->low, g->high);
     if (largest > 0 && isfinite(largest) && g->n < GROUP_MOST)
@@ -274,7 +280,7 @@ static bool is_covered(enum quant_number n, const struct group *g, double scale)
 struct trial {
     const struct quant_table *t;
     enum quant_number number;
-    struct members m;
+    struct quant_layout layout;
     uint64_t groups;
     struct group *g; /* scratch */
     double *scale;   /* by group */
@@ -283,7 +289,8 @@ struct trial {
 
 static void try_group(struct trial *t, uint64_t i)
 {
-    gather(t->g, t->t, t->m.at + t->m.start[i], t->m.start[i + 1] - t->m.start[i]);
+    const struct quant_box box = quant_layout_box(&t->layout, t->t, i);
+    gather(t->g, t->t, &box);
     t->scale[i] = 0;
     if (t->g->n == 0)
         return;
@@ -318,13 +325,10 @@ static enum ms_rc try_layout(struct quant_grid *grid, struct trial *t,
                              const struct quant_layout *layout, struct ms_err *err)
 {
     t->groups = quant_layout_count(layout, t->t);
-    t->m = (struct members){0};
+    t->layout = *layout;
     t->scale = ms_alloc(((size_t)t->groups + 1) * sizeof *t->scale);
-    if (t->scale == NULL || !list_members(&t->m, layout, t->t)) {
-        ms_free(t->scale);
-        free_members(&t->m);
+    if (t->scale == NULL)
         return ms_no_memory(err);
-    }
     const uint64_t step = t->groups / FIRST_GROUPS + 1;
     const bool fits = (step == 1 || try_groups(t, step)) && try_groups(t, 1);
     if (fits) {
@@ -337,7 +341,6 @@ static enum ms_rc try_layout(struct quant_grid *grid, struct trial *t,
         }
     }
     ms_free(t->scale);
-    free_members(&t->m);
     return MS_OK;
 }
 

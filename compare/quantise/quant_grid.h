@@ -40,6 +40,12 @@ bool quant_layout_divides(const struct quant_layout *l, const struct quant_table
 uint64_t quant_layout_count(const struct quant_layout *l, const struct quant_table *t);
 uint64_t quant_layout_group(const struct quant_layout *l, const struct quant_table *t, uint64_t row,
                             uint64_t col);
+/* The elements of a group: rows and columns from .. to - 1. */
+struct quant_box {
+    uint64_t row, rows_end, col, cols_end;
+};
+struct quant_box quant_layout_box(const struct quant_layout *l, const struct quant_table *t,
+                                  uint64_t group);
 /* Returns the layout without blocks that are as long as what they divide. */
 struct quant_layout quant_layout_plain(struct quant_layout l, const struct quant_table *t);
 /* Writes "blocks of 32 in a row". */

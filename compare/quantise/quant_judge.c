@@ -469,8 +469,21 @@ static enum ms_rc try_refit(const struct judging *j, const struct quant_layout *
     return MS_OK;
 }
 
+static bool is_not_scaled(const struct judging *j)
+{
+    uint64_t g = 0;
+    while (g < j->g->groups && (j->g->scale[g] == 0 || j->g->scale[g] == 1))
+        g++;
+    return g == j->g->groups;
+}
+
 static void name_refit(const struct judging *j, const struct quant_layout *from)
 {
+    if (is_not_scaled(j)) {
+        j->v->fault = QUANT_NOT_DONE;
+        snprintf(j->v->text, sizeof j->v->text, "%s", not_done);
+        return;
+    }
     char a[64], b[64];
     const struct quant_layout *to = &j->v->layout;
     const bool same = quant_layout_same(*from, *to);

@@ -136,6 +136,17 @@ static bool matches_rule(const struct matching *m, enum quant_number n, enum rul
 
 /* ---- the ranges of a layout's groups ------------------------------------------------------- */
 
+static void add_range(struct matching *m, uint64_t g, const float *row, uint64_t from, uint64_t to)
+{
+    float low = m->low[g], high = m->high[g];
+    for (uint64_t col = from; col < to; col++) {
+        low = row[col] < low ? row[col] : low;
+        high = row[col] > high ? row[col] : high;
+    }
+    m->low[g] = low;
+    m->high[g] = high;
+}
+
 static bool find_ranges(struct matching *m, const struct quant_layout *l)
 {
     m->layout = *l;
@@ -144,11 +155,11 @@ static bool find_ranges(struct matching *m, const struct quant_layout *l)
     m->high = ms_calloc((size_t)m->groups, sizeof *m->high);
     if (m->low == NULL || m->high == NULL)
         return false;
-    for (uint64_t i = 0; i < m->q->rows * m->q->cols; i++) {
-        const uint64_t g = quant_layout_group(l, m->q, i / m->q->cols, i % m->q->cols);
-        m->low[g] = fminf(m->low[g], m->f->v[i]);
-        m->high[g] = fmaxf(m->high[g], m->f->v[i]);
-        m->largest = fmaxf(m->largest, fabsf(m->f->v[i]));
+    for (uint64_t g = 0; g < m->groups; g++) {
+        const struct quant_box b = quant_layout_box(l, m->q, g);
+        for (uint64_t row = b.row; row < b.rows_end; row++)
+            add_range(m, g, m->f->v + row * m->q->cols, b.col, b.cols_end);
+        m->largest = fmaxf(m->largest, fmaxf(-m->low[g], m->high[g]));
     }
     return true;
 }
@@ -259,6 +270,46 @@ static bool matches_scaled(const struct scaling *s, const struct matching *m, en
     return (double)wrong <= (1 - nearly_all) * (double)count;
 }
 
+/* Tries a few groups, and of each so many elements, before all are tried. */
+enum { FIRST_GROUPS = 12, GROUP_MOST = 1024 };
+
+/* Tells whether one factor makes what the rule gives in a box what it became. */
+static bool box_matches(const struct scaling *s, const struct matching *m, enum rule rule,
+                        const struct quant_box *b)
+{
+    double qw = 0, ww = 0;
+    unsigned wrong = 0, n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double a = ww > 0 ? qw / ww : 0;
+        n = 0;
+        for (uint64_t row = b->row; row < b->rows_end && n < GROUP_MOST; row++) {
+            for (uint64_t col = b->col; col < b->cols_end && n < GROUP_MOST; col++, n++) {
+                const double q = (double)m->q->v[row * m->q->cols + col];
+                const double w = wanted(m, s->g->number, rule, row * m->q->cols + col);
+                if (pass == 0) {
+                    qw += w * q;
+                    ww += w * w;
+                } else {
+                    wrong +=
+                        !(fabs(a * w - q) <= (1e-3 + 2 * m->q->precision) * fabs(a * w) + 1e-30);
+                }
+            }
+        }
+    }
+    return wrong <= n / 20;
+}
+
+static bool may_match(const struct scaling *s, const struct matching *m, enum rule rule)
+{
+    const uint64_t step = s->g->groups / FIRST_GROUPS + 1;
+    unsigned tried = 0, good = 0;
+    for (uint64_t g = 0; g < s->g->groups; g += step, tried++) {
+        const struct quant_box b = quant_layout_box(&s->g->fits[0].layout, m->q, g);
+        good += box_matches(s, m, rule, &b);
+    }
+    return 4 * good >= 3 * tried;
+}
+
 static bool is_equal(double a, double b)
 {
     return fabs(a - b) <= 0.01 * fabs(b);
@@ -294,7 +345,7 @@ static void match_scaled(struct quant_scaled *out, const struct scaling *s,
                          const struct matching *m)
 {
     for (unsigned rule = 0; !out->found && rule < RULES; rule++) {
-        if (!is_usable(s->g->number, (enum rule)rule))
+        if (!is_usable(s->g->number, (enum rule)rule) || !may_match(s, m, (enum rule)rule))
             continue;
         find_factors(s, m, (enum rule)rule);
         if (matches_scaled(s, m, (enum rule)rule))

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define NAMES_MAX ((size_t)1 << 28)
-enum { FLOATS_MAX_BITS = 31, NAME_BYTES = 4096, PIECE = 512 };
+enum { FLOATS_MAX_BITS = 30, NAME_BYTES = 4096, PIECE = 512 };
 
 /* ---- names -------------------------------------------------------------------------- */
 

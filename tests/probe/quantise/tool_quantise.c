@@ -41,8 +41,7 @@ static enum quant_number number_of(const char *name)
 static void encode(const char *name, const char *how)
 {
     const enum quant_number n = number_of(name);
-    const enum quant_overflow o =
-        strcmp(how, "saturates") == 0 ? QUANT_SATURATES : QUANT_OVERFLOWS;
+    const enum quant_overflow o = strcmp(how, "saturates") == 0 ? QUANT_SATURATES : QUANT_OVERFLOWS;
     size_t count;
     float *v = read_floats(&count);
     for (size_t i = 0; i < count; i++)
