@@ -45,10 +45,10 @@ rooms = $(foreach r,$(2),$(wildcard $(1)/$(r)/*.c))
 obj   = $(patsubst %.c,$(B)/%.o,$(1))
 LAYERS := base probe mstx compare viz web
 SRC_base    := $(filter-out probe/base/par_mpi.c,$(wildcard probe/base/*.c))
-SRC_probe   := $(call rooms,probe,dump tensor write monitor overflow trend checkpoint settings)
+SRC_probe   := $(call rooms,probe,dump tensor write monitor overflow trend checkpoint settings quantise)
 SRC_rt      := $(filter-out mstx/rt/dropin_%,$(call rooms,mstx,rt rt/dev rt/nvtx))
 SRC_mstx    := $(SRC_rt) $(call rooms,mstx,format read rundb cluster import conclude foreign official differ launch)
-SRC_compare := $(call rooms,compare,read align pair measure judge table source write checkpoint config graph/build graph/merge graph/run graph/view check official run)
+SRC_compare := $(call rooms,compare,read align pair measure judge table source write checkpoint quantise config graph/build graph/merge graph/run graph/view check official run)
 SRC_viz     := $(call rooms,viz,words model tui)
 SRC_web     := $(call rooms,web,api serve)
 PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */cmd/*.c)
@@ -57,7 +57,7 @@ LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c terminal.c) mstx/cmd/
 # What enters someone else's process: libc and pthread alone.
 BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_guard.c store_vtab.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c regex.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
-PROBE_CLI  := $(wildcard probe/trend/*.c probe/checkpoint/*.c probe/settings/*.c)
+PROBE_CLI  := $(wildcard probe/trend/*.c probe/checkpoint/*.c probe/settings/*.c probe/quantise/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 # The recorder needs little of base: it allocates nothing and calls little.
 SO_MSTX    := $(SRC_rt) $(addprefix mstx/format/,comm_text.c stage.c) probe/base/held.c

@@ -18,6 +18,7 @@ allow probe/dump 'probe/(base|dump|tensor)' 'probe/probe\.h'
 allow probe/tensor 'probe/(base|tensor)'
 allow probe/checkpoint 'probe/(base|tensor|checkpoint)'
 allow probe/settings 'probe/(base|settings)'
+allow probe/quantise 'probe/(base|quantise)'
 allow probe/write 'probe/(base|dump|tensor|write)' 'probe/(probe|dumper)\.h'
 allow probe/overflow 'probe/(base|dump|overflow)'
 allow probe/trend 'probe/(base|dump|trend)'
@@ -46,6 +47,7 @@ for room in read align pair measure judge table source write check run official;
 done
 allow compare/config 'probe|compare/(read|write|config)'
 allow compare/checkpoint 'probe|compare/(measure|checkpoint)'
+allow compare/quantise 'probe|compare/(measure|quantise)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
 allow compare/graph/build "$graph|compare/(source|table|write)" "$heads"

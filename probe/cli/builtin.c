@@ -222,6 +222,7 @@ const struct ms_cmd cli_cmd_completion = {
     X(mstx, sql)                                                                                   \
     X(compare, compare)                                                                            \
     X(compare, config_check)                                                                       \
+    X(compare, quantise)                                                                           \
     X(compare, check)                                                                              \
     X(compare, calibrate)                                                                          \
     X(compare, merge_result)                                                                       \
