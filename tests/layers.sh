@@ -34,7 +34,8 @@ allow mstx/foreign 'probe/base|mstx/(foreign|import|rundb|cluster|read|format)'
 allow mstx/launch 'probe/(base|settings)|mstx/(launch|format|read)'
 allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)' 'mstx/import/exchange\.h' # messages
 allow mstx/differ 'probe/base|mstx/(differ|conclude|rundb|format)'
-allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ)'
+allow mstx/memory 'probe/base|mstx/(memory|foreign|conclude|rundb|format)' 'probe/dump/dump\.h'
+allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ|memory)'
 allow compare 'probe|compare'
 # The stages of a comparison run one way; compare.h, which all include, lies beside them.
 stages='probe'
