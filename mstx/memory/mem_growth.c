@@ -13,6 +13,9 @@
 enum { FIRST_STEPS = 2, LAST_STEPS = 2, STEPS_LEAST = 4 };
 /* Of both halves of the steps, the smaller must have left this share of the larger. */
 static const double LEVEL = 0.5;
+/* Less than this share of the peak a step is no leak: 100,000 steps add less than a tenth. A loss
+ * that is kept for a curve is one number a step. */
+static const double SMALLEST = 1e-6;
 
 /* What the steps looked at left behind, by site. */
 struct left {
@@ -35,11 +38,12 @@ static void count_block(const struct mstx_mem_space *s, const struct mstx_mem_bl
     l->last_step = (uint32_t)step + 1;
 }
 
-static bool is_leak(const struct left *l, uint32_t steps)
+static bool is_leak(const struct left *l, uint32_t steps, uint64_t peak)
 {
     const double a = (double)l->half[0], b = (double)l->half[1];
     const double least = a < b ? a : b, most = a < b ? b : a;
-    return l->steps >= 3 && 4 * l->steps >= steps && most > 0 && least >= LEVEL * most;
+    return l->steps >= 3 && 4 * l->steps >= steps && least >= LEVEL * most &&
+           a + b > SMALLEST * (double)peak * steps;
 }
 
 static int by_bytes(const void *pa, const void *pb)
@@ -48,11 +52,11 @@ static int by_bytes(const void *pa, const void *pb)
     return MS_ORDER(b->bytes, a->bytes, MS_ORDER(a->site, b->site, 0));
 }
 
-static enum ms_rc keep_leaks(const struct mstx_mem_log *log, const struct left *left,
+static enum ms_rc keep_leaks(const struct mstx_mem_log *log, const struct left *left, uint64_t peak,
                              struct mstx_mem_growth *g, struct ms_err *err)
 {
     for (uint32_t i = 0; i < log->sites.n; i++) {
-        if (!is_leak(&left[i], g->steps))
+        if (!is_leak(&left[i], g->steps, peak))
             continue;
         struct mstx_mem_leak *slot = ms_vec_push(&g->leaks);
         if (slot == NULL)
@@ -66,7 +70,7 @@ static enum ms_rc keep_leaks(const struct mstx_mem_log *log, const struct left *
 }
 
 enum ms_rc mstx__mem_growth_find(const struct mstx_mem_log *log, const struct mstx_mem_space *s,
-                                 struct mstx_mem_growth *growth, struct ms_err *err)
+                                 uint64_t peak, struct mstx_mem_growth *growth, struct ms_err *err)
 {
     *growth = (struct mstx_mem_growth){0};
     if (s->steps.n < FIRST_STEPS + LAST_STEPS + STEPS_LEAST)
@@ -78,7 +82,7 @@ enum ms_rc mstx__mem_growth_find(const struct mstx_mem_log *log, const struct ms
     growth->steps = (uint32_t)(to - from);
     for (size_t i = 0; i < s->blocks.n; i++)
         count_block(s, &s->blocks.p[i], from, to, left);
-    const enum ms_rc rc = keep_leaks(log, left, growth, err);
+    const enum ms_rc rc = keep_leaks(log, left, peak, growth, err);
     ms_free(left);
     if (rc != MS_OK)
         mstx__mem_growth_free(growth);

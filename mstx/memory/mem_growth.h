@@ -24,8 +24,10 @@ struct mstx_mem_growth {
     double bytes_per_step;              /* of all leaks */
 };
 
+/* peak: bytes of the greatest use, against which growth is small or not. */
 enum ms_rc mstx__mem_growth_find(const struct mstx_mem_log *log, const struct mstx_mem_space *s,
-                                 struct mstx_mem_growth *growth, struct ms_err *err) MS_MUST_USE;
+                                 uint64_t peak, struct mstx_mem_growth *growth,
+                                 struct ms_err *err) MS_MUST_USE;
 void mstx__mem_growth_free(struct mstx_mem_growth *growth);
 
 #endif

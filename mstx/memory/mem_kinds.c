@@ -45,8 +45,9 @@ static enum mstx_mem_phase phase_of_frame(const struct mstx_mem_frame *f)
         return MSTX_PHASE_OPTIMIZER;
     if (ms_str_has(file, "torch/distributed/") || ms_str_has(function, "c10d::"))
         return MSTX_PHASE_COMMUNICATION;
-    if (ms_str_has(file, "torch/autograd/") || ms_str_has(function, "torch::autograd::Engine") ||
-        (ms_str_has(file, "torch/_tensor.py") && ms_str_is(function, "backward")))
+    if (ms_str_has(function, "run_backward") || ms_str_has(function, "torch::autograd::Engine") ||
+        ((ms_str_has(file, "torch/autograd/__init__.py") || ms_str_has(file, "torch/_tensor.py")) &&
+         ms_str_is(function, "backward")))
         return MSTX_PHASE_BACKWARD;
     if (ms_str_has(file, "torch/nn/modules/") &&
         (ms_str_is(function, "_apply") || ms_str_is(function, "convert") ||
@@ -178,10 +179,10 @@ static enum mstx_mem_phase phase_of(const struct mstx_mem_log *log, const struct
     return log->sites.p[b->site].phase;
 }
 
-/* Tells whether a phase follows that ends a step: what comes behind the phase `last`. */
+/* Tells whether a new step begins: its forward follows the phase that ends a step. */
 static bool ends_step(enum mstx_mem_phase now, enum mstx_mem_phase last, enum mstx_mem_phase mark)
 {
-    return last == mark && now != mark && now != MSTX_PHASE_COMMUNICATION && now != MSTX_PHASE_NONE;
+    return last == mark && now == MSTX_PHASE_FORWARD;
 }
 
 static enum ms_rc add_step(struct mstx_mem_space *s, int64_t begin_ns, int64_t end_ns,

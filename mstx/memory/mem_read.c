@@ -7,6 +7,7 @@
 #include "mstx/foreign/trace_files.h"
 #include "mstx/foreign/trace_text.h"
 #include "mstx/memory/mem_kinds.h"
+#include "mstx/rundb/run_schema.h"
 
 #include "probe/base/io.h"
 
@@ -15,7 +16,17 @@
 
 enum { HEAD = 1 << 14 };
 
-enum form { FORM_NONE, FORM_SNAPSHOT, FORM_TRACE, FORM_TIMELINE };
+enum form {
+    FORM_NONE,
+    FORM_SNAPSHOT,
+    FORM_TRACE,
+    FORM_TIMELINE,
+    FORM_MINDSPORE,
+    FORM_OPERATORS,
+    FORM_RECORDS,
+    FORM_DATABASE,
+    FORM_RUN
+};
 
 typedef enum ms_rc (*read_fn)(struct mstx_mem_log *log, const char *path, int32_t rank,
                               struct ms_err *err);
@@ -27,6 +38,11 @@ static const struct {
     [FORM_SNAPSHOT] = {mstx__mem_from_snapshot, "memory snapshot of PyTorch"},
     [FORM_TRACE] = {mstx__mem_from_trace, "trace of PyTorch's profiler"},
     [FORM_TIMELINE] = {mstx__mem_from_timeline, "memory timeline of PyTorch's profiler"},
+    [FORM_MINDSPORE] = {mstx__mem_from_mindspore, "memory tracker of MindSpore"},
+    [FORM_OPERATORS] = {mstx__mem_from_operators, "operator memory of Ascend's profiler"},
+    [FORM_RECORDS] = {mstx__mem_from_records, "memory record of Ascend's profiler"},
+    [FORM_DATABASE] = {mstx__mem_from_ascend, "database of Ascend's profiler"},
+    [FORM_RUN] = {mstx__mem_from_run, "run"},
 };
 
 /* ---- which form -------------------------------------------------------------------------- */
@@ -55,13 +71,36 @@ static enum form form_of_text(struct ms_str head)
     return FORM_NONE;
 }
 
+/* Tells by its first line which table it is. */
+static enum form form_of_table(struct ms_str head)
+{
+    struct ms_str rest = head, line;
+    if (!ms_str_split(&rest, '\n', &line))
+        return FORM_NONE;
+    if (has(line, "start_time_stamp") && has(line, "device_addr"))
+        return FORM_MINDSPORE;
+    if (has(line, "Size(KB)") && has(line, "Allocation Time(us)"))
+        return FORM_OPERATORS;
+    return has(line, "Timestamp(us)") && has(line, "Total Reserved(MB)") ? FORM_RECORDS : FORM_NONE;
+}
+
 static enum form form_of(const char *path)
 {
+    if (ms_str_is(ms_path_base(path), MSTX_DB_NAME))
+        return FORM_RUN;
     char *buf = ms_path_kind(path) == MS_KIND_FILE ? ms_alloc(HEAD) : NULL;
     if (buf == NULL)
         return FORM_NONE;
     const struct ms_str head = {buf, (uint32_t)mstx__trace_text_head(path, buf, HEAD)};
-    const enum form form = is_pickle(head) ? FORM_SNAPSHOT : form_of_text(head);
+    enum form form = FORM_NONE;
+    if (is_pickle(head))
+        form = FORM_SNAPSHOT;
+    else if (ms_str_starts(head, MS_STR("SQLite format 3")))
+        form = FORM_DATABASE;
+    else if (ms_str_ends(ms_str_of(path), MS_STR(".csv")))
+        form = form_of_table(head);
+    else
+        form = form_of_text(head);
     ms_free(buf);
     return form;
 }
@@ -106,7 +145,7 @@ static enum ms_rc read_folder(struct mstx_mem_log *log, const char *dir, struct 
         return rc;
     if (log->notes.n != 0)
         return ms_fail(err, MS_E_FORMAT, "%.*s", MS_STR_ARG(log->notes.p[0]));
-    return ms_fail(err, MS_E_NOTFOUND, "%s: holds no record of memory use", dir);
+    return read_file(log, dir, FORM_RUN, err); /* it says what it misses */
 }
 
 static enum ms_rc read_path(struct mstx_mem_log *log, const char *path, struct ms_err *err)

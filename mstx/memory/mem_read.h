@@ -8,8 +8,9 @@
  *     torch memory snapshot (.pickle, .pkl)     mem_from_snapshot
  *     trace of PyTorch's profiler               mem_from_trace
  *     raw memory timeline (.raw.json.gz)        mem_from_timeline
- *     MindSpore memory_block.csv                mem_from_mindspore
- *     Ascend operator_memory, memory_record     mem_from_ascend
+ *     MindSpore memory_block.csv                mem_from_tables
+ *     Ascend operator_memory, memory_record     mem_from_tables
+ *     Ascend database                           mem_from_ascend
  *     run of `msprobe run`                      mem_from_run
  */
 #ifndef MSTX_MEMORY_MEM_READ_H
@@ -28,5 +29,18 @@ enum ms_rc mstx__mem_from_trace(struct mstx_mem_log *log, const char *path, int3
                                 struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__mem_from_timeline(struct mstx_mem_log *log, const char *path, int32_t rank,
                                    struct ms_err *err) MS_MUST_USE;
+/* Tables of MindSpore's memory tracker, and of Ascend's profiler: one allocation a row, or totals. */
+enum ms_rc mstx__mem_from_mindspore(struct mstx_mem_log *log, const char *path, int32_t rank,
+                                    struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__mem_from_operators(struct mstx_mem_log *log, const char *path, int32_t rank,
+                                    struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__mem_from_records(struct mstx_mem_log *log, const char *path, int32_t rank,
+                                  struct ms_err *err) MS_MUST_USE;
+/* A database of Ascend's profilers. */
+enum ms_rc mstx__mem_from_ascend(struct mstx_mem_log *log, const char *path, int32_t rank,
+                                 struct ms_err *err) MS_MUST_USE;
+/* A run, a directory or its run.db; processes have the ranks. */
+enum ms_rc mstx__mem_from_run(struct mstx_mem_log *log, const char *path, int32_t rank,
+                              struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -48,7 +48,7 @@ static enum ms_rc add_answer(struct mstx_mem_report *r, const struct mstx_mem_sp
         return ms_no_memory(err);
     *a = (struct mstx_mem_answer){.space = s};
     MS_TRY(mstx__mem_peak_find(r->log, s, &a->peak, err));
-    return mstx__mem_growth_find(r->log, s, &a->growth, err);
+    return mstx__mem_growth_find(r->log, s, a->peak.bytes, &a->growth, err);
 }
 
 enum ms_rc mstx__mem_report_make(struct mstx_mem_report *r, const char *path,

@@ -183,9 +183,6 @@ static void put_kind_table(struct ms_buf *out, const struct mstx_mem_peak *p)
             put_row(out, ms_str_of(mstx__mem_kind_text((enum mstx_mem_kind)k)), p->by_kind[k],
                     p->bytes);
     }
-    if (p->reserved_then > p->bytes)
-        put_row(out, MS_STR("reserved beside them, not used"), p->reserved_then - p->bytes,
-                p->bytes);
 }
 
 static void put_shares(struct ms_buf *out, const struct mstx_mem_report *r, const char *what,
@@ -196,7 +193,9 @@ static void put_shares(struct ms_buf *out, const struct mstx_mem_report *r, cons
         return;
     ms_buf_printf(out, "\nat the peak, by %s\n", what);
     for (size_t i = 0; i < shown; i++)
-        put_row(out, text_of(r, shares->p[i].text), shares->p[i].bytes, all);
+        put_row(out,
+                shares->p[i].text != 0 ? text_of(r, shares->p[i].text) : ms_str_of("(none known)"),
+                shares->p[i].bytes, all);
     ms_human_more(out, shares->n - shown, "");
 }
 
