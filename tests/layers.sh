@@ -79,6 +79,7 @@ room mstx/rt/nvtx 'mstx/(format|rt|rt/nvtx)/[a-z_]+\.h'
 room mstx/hook "$top|$hooked"
 room mstx/hook/mpi "$top|$hooked|mstx/hook/mpi/[a-z_]+\.h"
 room mstx/hook/ccl "$top|$hooked|mstx/hook/ccl/[a-z_]+\.h"
+room mstx/hook/alloc "$top|$hooked|mstx/format/memory_names\.h|mstx/hook/alloc/[a-z_]+\.h"
 
 # A header *_int.h is for the files of its own room.
 grep -rnE '^[[:space:]]*#[[:space:]]*include "[^"]*_int\.h"' --include='*.[ch]' probe mstx compare viz web 2>/dev/null |

@@ -26,10 +26,9 @@ struct left {
 static void count_block(const struct mstx_mem_space *s, const struct mstx_mem_block *b, size_t from,
                         size_t to, struct left *left)
 {
-    const int64_t step =
-        b->begin != 0 && b->end == MSTX_MEM_NEVER && b->begin_ns != MSTX_MEM_NO_TIME
-            ? mstx__mem_step_at(s, b->begin_ns)
-            : -1;
+    const int64_t step = b->begin != 0 && mstx__mem_is_kept(s, b) && b->begin_ns != MSTX_MEM_NO_TIME
+                             ? mstx__mem_step_at(s, b->begin_ns)
+                             : -1;
     if (step < (int64_t)from || step >= (int64_t)to)
         return;
     struct left *l = &left[b->site];

@@ -12,9 +12,10 @@
 
 static bool is_library(struct ms_str file)
 {
-    static const char *const parts[] = {"site-packages/", "dist-packages/", "/torch/",
-                                        "<frozen",        "<string>",       "/lib/python3",
-                                        "<built-in",      "/mindspore/"};
+    static const char *const parts[] = {"site-packages/", "dist-packages/",  "/torch/",
+                                        "<frozen",        "<string>",        "/lib/python3",
+                                        "<built-in",      "/mindspore/",     "/msprobe_",
+                                        "/msprobe/",      "sitecustomize.py"};
     if (file.n == 0 || ms_str_is(file, "??") || ms_str_starts(file, MS_STR("torch/")))
         return true;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -49,7 +50,7 @@ static enum mstx_mem_phase phase_of_frame(const struct mstx_mem_frame *f)
         ((ms_str_has(file, "torch/autograd/__init__.py") || ms_str_has(file, "torch/_tensor.py")) &&
          ms_str_is(function, "backward")))
         return MSTX_PHASE_BACKWARD;
-    if (ms_str_has(file, "torch/nn/modules/") &&
+    if ((ms_str_has(file, "torch/nn/") || !is_library(file)) &&
         (ms_str_is(function, "_apply") || ms_str_is(function, "convert") ||
          ms_str_is(function, "__init__") || ms_str_is(function, "reset_parameters")))
         return MSTX_PHASE_BUILD;
@@ -64,6 +65,8 @@ static enum mstx_mem_phase phase_of_stack(const struct mstx_mem_frame *frame, si
 {
     enum mstx_mem_phase phase = MSTX_PHASE_NONE;
     for (size_t i = 0; i < n; i++) {
+        if (ms_str_starts(frame[i].file, MS_STR("<frozen importlib")))
+            return MSTX_PHASE_NONE; /* a module is loaded, whatever it is for */
         const enum mstx_mem_phase p = phase_of_frame(&frame[i]);
         if (p == MSTX_PHASE_COMMUNICATION || p == MSTX_PHASE_OPTIMIZER)
             return p;
@@ -174,6 +177,12 @@ int64_t mstx__mem_step_at(const struct mstx_mem_space *s, int64_t at_ns)
     return from != 0 && at_ns <= s->steps.p[from - 1].end_ns ? (int64_t)from - 1 : -1;
 }
 
+bool mstx__mem_is_kept(const struct mstx_mem_space *s, const struct mstx_mem_block *b)
+{
+    return b->end == MSTX_MEM_NEVER ||
+           (s->steps.n != 0 && b->end_ns > s->steps.p[s->steps.n - 1].end_ns);
+}
+
 static enum mstx_mem_phase phase_of(const struct mstx_mem_log *log, const struct mstx_mem_block *b)
 {
     return log->sites.p[b->site].phase;
@@ -212,7 +221,9 @@ static enum ms_rc cut_steps(const struct mstx_mem_log *log, struct mstx_mem_spac
             MS_TRY(add_step(s, begin, b->begin_ns - 1, err));
             begin = b->begin_ns;
         }
-        last = phase != MSTX_PHASE_NONE && phase != MSTX_PHASE_COMMUNICATION ? phase : last;
+        if (phase == MSTX_PHASE_FORWARD || phase == MSTX_PHASE_BACKWARD ||
+            phase == MSTX_PHASE_OPTIMIZER)
+            last = phase;
         now = b->begin_ns;
     }
     return begin != MSTX_MEM_NO_TIME && s->steps.n != 0 ? add_step(s, begin, now, err) : MS_OK;
@@ -239,15 +250,13 @@ static bool in_one_step(const struct mstx_mem_space *s, const struct mstx_mem_bl
 }
 
 /* The phase in which a block was made; a record that knows phases has forward wherever a step has
- * no other, and builds the model before the first step. */
+ * no other. */
 static enum mstx_mem_phase made_in(const struct mstx_mem_log *log, const struct mstx_mem_space *s,
                                    const struct mstx_mem_block *b)
 {
     const enum mstx_mem_phase phase = phase_of(log, b);
     if (phase != MSTX_PHASE_NONE || s->steps.n == 0 || b->begin_ns == MSTX_MEM_NO_TIME)
         return phase;
-    if (b->begin_ns < s->steps.p[0].begin_ns)
-        return MSTX_PHASE_BUILD;
     return mstx__mem_step_at(s, b->begin_ns) >= 0 ? MSTX_PHASE_FORWARD : MSTX_PHASE_NONE;
 }
 
@@ -261,7 +270,7 @@ static enum mstx_mem_kind kind_of(const struct mstx_mem_log *log, const struct m
     const bool ends_forward = b->end_phase == MSTX_PHASE_FORWARD || b->end_phase == MSTX_PHASE_NONE;
     switch (made_in(log, s, b)) {
     case MSTX_PHASE_BUILD:
-        return b->end == MSTX_MEM_NEVER ? MSTX_MEM_PARAMETER : MSTX_MEM_TEMPORARY;
+        return mstx__mem_is_kept(s, b) ? MSTX_MEM_PARAMETER : MSTX_MEM_TEMPORARY;
     case MSTX_PHASE_FORWARD:
         return brief && ends_forward ? MSTX_MEM_TEMPORARY : MSTX_MEM_ACTIVATION;
     case MSTX_PHASE_BACKWARD:

@@ -25,6 +25,8 @@
 enum ms_rc mstx__mem_set_kinds(struct mstx_mem_log *log, struct ms_err *err) MS_MUST_USE;
 /* Returns the index of the step that a time lies in; -1: none. */
 int64_t mstx__mem_step_at(const struct mstx_mem_space *s, int64_t at_ns);
+/* Tells whether a block outlives the steps. When a program ends it gives back what it kept. */
+bool mstx__mem_is_kept(const struct mstx_mem_space *s, const struct mstx_mem_block *b);
 
 /* One frame of a stack, the innermost first. */
 struct mstx_mem_frame {
