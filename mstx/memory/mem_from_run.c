@@ -108,7 +108,6 @@ static enum ms_rc add_region(void *ctx, const struct mstx_event *e, struct ms_er
     if (ms_str_is(mstx_tl_text(r->tl, e->name), "heap"))
         return add_heap(r, e, err);
     MS_TRY(find_site(r, e->name, &m.site, err));
-    m.phase = r->log->sites.p[m.site].phase;
     for (int i = 0; i < 2; i++) {
         struct mstx_mem_event *slot = ms_vec_push(&r->events);
         if (slot == NULL)
@@ -138,6 +137,21 @@ static enum ms_rc tell_heaps(struct reader *r, struct mstx_mem_space *s, struct 
             block++;
         MS_TRY(mstx__mem_pool_change(s, r->heaps.p[i].bytes, err));
         s->pools.p[s->pools.n - 1].event = block != 0 ? s->blocks.p[block - 1].begin : 0;
+    }
+    return MS_OK;
+}
+
+/* A record of a free has no stack: it happens in the phase of the allocation before it. */
+static enum ms_rc set_phases(struct reader *r, struct ms_err *err)
+{
+    uint8_t phase = MSTX_PHASE_NONE;
+    MS_TRY(mstx__mem_sort(&r->events, err));
+    for (size_t i = 0; i < r->events.n; i++) {
+        struct mstx_mem_event *e = &r->events.p[i];
+        const uint8_t own = r->log->sites.p[e->site].phase;
+        if (e->bytes > 0 && own != MSTX_PHASE_NONE)
+            phase = own;
+        e->phase = phase;
     }
     return MS_OK;
 }
@@ -178,6 +192,7 @@ static enum ms_rc read_track(struct reader *r, size_t track, const struct mstx_s
     ms_buf_free(&name);
     MS_TRY(rc);
     MS_TRY(copy_steps(steps, t->process, s, err));
+    MS_TRY(set_phases(r, err));
     MS_TRY(mstx__mem_replay(s, &r->events, err));
     return tell_heaps(r, s, err);
 }

@@ -319,7 +319,7 @@ static int by_time(const void *pa, const void *pb)
     return MS_ORDER(a->at_ns, b->at_ns, MS_ORDER(a->index, b->index, 0));
 }
 
-static enum ms_rc sort_events(mstx_mem_events *events, struct ms_err *err)
+enum ms_rc mstx__mem_sort(mstx_mem_events *events, struct ms_err *err)
 {
     size_t i = 1;
     while (i < events->n && events->p[i - 1].at_ns <= events->p[i].at_ns)
@@ -363,7 +363,7 @@ static enum ms_rc tell_earlier(struct mstx_mem_space *s, const mstx_mem_events *
 
 enum ms_rc mstx__mem_replay(struct mstx_mem_space *s, mstx_mem_events *events, struct ms_err *err)
 {
-    MS_TRY(sort_events(events, err));
+    MS_TRY(mstx__mem_sort(events, err));
     if (s->changes.n == 0)
         MS_TRY(tell_earlier(s, events, err));
     for (size_t i = 0; i < events->n; i++) {

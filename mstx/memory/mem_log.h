@@ -173,6 +173,8 @@ struct mstx_mem_event {
     uint8_t kind, phase;
 };
 typedef MS_VEC(struct mstx_mem_event) mstx_mem_events;
+/* Sorts events by time; events of one time keep their order. */
+enum ms_rc mstx__mem_sort(mstx_mem_events *events, struct ms_err *err) MS_MUST_USE;
 /* Sorts events by time, keeping the order of equal times, and tells them. Frees of addresses that
  * no event allocated become blocks that lived before. */
 enum ms_rc mstx__mem_replay(struct mstx_mem_space *s, mstx_mem_events *events,
