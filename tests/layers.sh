@@ -24,7 +24,7 @@ allow probe/trend 'probe/(base|dump|trend)'
 allow probe/monitor 'probe/(base|tensor|monitor)' 'probe/write/typed\.h'
 allow probe/python 'probe/(base|tensor|write|monitor|python)' 'probe/dumper\.h'
 # A dump has one reader; conclude counts the operations of a step from it.
-allow mstx 'probe/(base|settings)|mstx' 'probe/dump/dump\.h'
+allow mstx 'probe/(base|settings)|mstx' 'probe/dump/(dump|tree)\.h'
 allow mstx/read 'probe/base|mstx/(format|read)'
 allow mstx/rundb 'probe/base|mstx/(format|rundb)'
 allow mstx/cluster 'probe/base|mstx/(format|cluster)'
@@ -34,7 +34,7 @@ allow mstx/foreign 'probe/base|mstx/(foreign|import|rundb|cluster|read|format)'
 allow mstx/launch 'probe/(base|settings)|mstx/(launch|format|read)'
 allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)' 'mstx/import/exchange\.h' # messages
 allow mstx/differ 'probe/base|mstx/(differ|conclude|rundb|format)'
-allow mstx/memory 'probe/base|mstx/(memory|foreign|conclude|rundb|format)' 'probe/dump/dump\.h'
+allow mstx/memory 'probe/base|mstx/(memory|foreign|conclude|rundb|format)' 'probe/dump/(dump|tree)\.h'
 allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ|memory)'
 allow compare 'probe|compare'
 # The stages of a comparison run one way; compare.h, which all include, lies beside them.
