@@ -65,17 +65,20 @@ static bool has_word(const char *words, struct ms_str word)
     return false;
 }
 
-static uint32_t keeps_of(struct ms_str name)
+static uint32_t keeps_of(struct ms_str name, bool *known)
 {
     uint32_t keeps = DRY_KEEPS_INPUTS;
+    *known = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (has_word(rules[i].names, name)) {
             keeps = rules[i].keeps;
+            *known = true;
             break;
         }
     }
     const bool in_place = (name.n > 1 && name.p[name.n - 1] == '_' && name.p[name.n - 2] != '_') ||
                           (ms_str_starts(name, MS_STR("__i")) && !ms_str_is(name, "__invert__"));
+    *known |= in_place;
     return keeps | (in_place ? (uint32_t)DRY_IN_PLACE : 0);
 }
 
@@ -302,7 +305,8 @@ static struct ms_str module_around(const struct reader *r, uint32_t index)
 static enum ms_rc add_op(struct reader *r, uint32_t index, struct ms_str path, struct ms_err *err)
 {
     const struct ms_str module = module_around(r, index);
-    struct dry_op op = {.name = path, .out = DRY_NONE, .keeps = keeps_of(path)};
+    bool known;
+    struct dry_op op = {.name = path, .out = DRY_NONE, .keeps = keeps_of(path, &known)};
     const int32_t number = (int32_t)r->g->ops.n;
     op.layer = layer_of(module);
     op.module = ms_map_put_copy(&r->g->modules, module, r->g->arena, NULL);
@@ -310,6 +314,9 @@ static enum ms_rc add_op(struct reader *r, uint32_t index, struct ms_str path, s
     if (op.module == MS_MAP_NONE || op.name.p == NULL)
         return ms_no_memory(err);
     MS_TRY(read_op(r, index, &op, number, err));
+    const bool matters = op.out >= 0 && r->g->storages.p[op.out].needs_grad;
+    if (!known && matters && ms_map_put(&r->g->unknown_ops, op.name, NULL) == MS_MAP_NONE)
+        return ms_no_memory(err);
     op.is_attention = ms_str_is(path, "softmax") || ms_str_is(path, "scaled_dot_product_attention");
     struct dry_op *slot = ms_vec_push(&r->g->ops);
     if (slot == NULL)
@@ -343,6 +350,39 @@ static enum ms_rc read_ops(struct reader *r, struct ms_err *err)
         else if (layer >= 0 && layer != last)
             mark_layer(r->g, layer);
         last = layer;
+    }
+    return MS_OK;
+}
+
+/* ---- what the dump does not show ------------------------------------------------------------------ */
+
+/* Tells whether an operator of the forward lies in a module or in one inside of it. */
+static bool has_op(const struct dry_graph *g, struct ms_str module)
+{
+    for (uint32_t i = 1; i < g->modules.keys.n; i++) {
+        const struct ms_str of = ms_map_key(&g->modules, i);
+        if (ms_str_starts(of, module) && (of.n == module.n || of.p[module.n] == '.'))
+            return true;
+    }
+    return false;
+}
+
+/* Finds modules that ran without an operator of theirs, as those do whose function is not one of
+ * those that are dumped. */
+static enum ms_rc find_silent(struct reader *r, struct ms_err *err)
+{
+    static const char *const quiet[] = {"Identity", "Flatten", "Unflatten", "Dropout"};
+    const struct probe_dump *d = r->dump;
+    for (uint32_t i = 0; i < d->nodes.n && r->has_tree; i++) {
+        const struct probe_name name = probe_name_parse(probe_node_name(d, i));
+        if (name.dir == PROBE_BACKWARD)
+            break;
+        bool skip = name.kind != PROBE_NODE_MODULE || has_op(r->g, module_of(name.path));
+        for (size_t k = 0; k < sizeof quiet / sizeof *quiet && !skip; k++)
+            skip = ms_str_is(probe_name_last(name.path), quiet[k]);
+        if (!skip &&
+            ms_map_put_copy(&r->g->silent_modules, name.path, r->g->arena, NULL) == MS_MAP_NONE)
+            return ms_no_memory(err);
     }
     return MS_OK;
 }
@@ -394,6 +434,7 @@ static enum ms_rc read_graph(struct reader *r, const char *path, struct ms_err *
     if (r->g->parameters.n == 0)
         return ms_fail(err, MS_E_FORMAT,
                        "%s: has no parameters of modules; dump one step with level mix", path);
+    MS_TRY(find_silent(r, err));
     find_hidden_size(r->g);
     find_layers(r->g);
     struct mstx_flops flops;
@@ -445,6 +486,8 @@ void mstx__dry_graph_free(struct dry_graph *g)
     ms_vec_free(&g->storages);
     ms_vec_free(&g->parameters);
     ms_map_free(&g->modules);
+    ms_map_free(&g->unknown_ops);
+    ms_map_free(&g->silent_modules);
     ms_arena_free(g->arena);
     g->arena = NULL;
 }

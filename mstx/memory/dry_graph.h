@@ -66,6 +66,9 @@ struct dry_graph {
     uint64_t hidden_size; /* most frequent last dimension of what operators return */
     uint64_t layers;      /* length of the longest list of equal modules; 1: none */
     double flops_model, flops_machine;
+    /* What the dump does not show, so that the plan is too small: names of operators without a rule,
+     * and modules in which no operator was recorded. */
+    struct ms_map unknown_ops, silent_modules;
 };
 
 /* Reads a dump.json and construct.json beside it. */

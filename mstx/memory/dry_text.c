@@ -110,6 +110,18 @@ static void put_first(const struct dry_graph *g, const struct dry_plan *p,
                                                   : "no layout of up to 64 devices fits");
 }
 
+static void put_names(struct ms_buf *out, const char *what, const struct ms_map *names)
+{
+    enum { SHOWN = 4 };
+    const size_t n = names->keys.n;
+    for (uint32_t i = 0; i < n && i < SHOWN; i++)
+        ms_buf_printf(out, "%s%.*s", i == 0 ? what : ", ", MS_STR_ARG(ms_map_key(names, i)));
+    if (n > SHOWN)
+        ms_buf_printf(out, " and %zu more", n - SHOWN);
+    if (n != 0)
+        ms_buf_putc(out, '\n');
+}
+
 static void put_choices(const struct dry_choices *c, size_t most, struct ms_buf *out)
 {
     char n[MS_HUMAN_MAX];
@@ -139,6 +151,9 @@ void mstx__dry_plan_text(const struct dry_graph *g, const struct dry_plan *p,
 {
     const size_t shown = most == 0 || p->modules.n < most ? p->modules.n : most;
     put_first(g, p, c, out);
+    put_names(out, "not counted, so the peak is higher: no operator was dumped in ",
+              &g->silent_modules);
+    put_names(out, "not certain: what these operators keep for the backward: ", &g->unknown_ops);
     put_choices(c, most, out);
     ms_buf_puts(out, "\nat the peak, by kind\n");
     for (int k = 0; k < MSTX_MEM_KIND_COUNT; k++) {
@@ -181,6 +196,15 @@ static void put_modules(struct ms_jwrite *w, const struct dry_graph *g, const st
     ms_jwrite_arr_end(w);
 }
 
+static void put_name_list(struct ms_jwrite *w, const char *key, const struct ms_map *names)
+{
+    ms_jwrite_key(w, ms_str_of(key));
+    ms_jwrite_arr(w);
+    for (uint32_t i = 0; i < names->keys.n; i++)
+        ms_jwrite_str(w, ms_map_key(names, i));
+    ms_jwrite_arr_end(w);
+}
+
 static void put_fitting(struct ms_jwrite *w, const struct dry_choices *c, size_t most)
 {
     ms_jwrite_key(w, MS_STR("layouts"));
@@ -211,6 +235,8 @@ void mstx__dry_plan_json(const struct dry_graph *g, const struct dry_plan *p,
         ms_jwrite_ki64(w, mstx__mem_kind_text((enum mstx_mem_kind)k), (int64_t)p->by_kind[k]);
     ms_jwrite_obj_end(w);
     put_modules(w, g, p, most);
+    put_name_list(w, "silent_modules", &g->silent_modules);
+    put_name_list(w, "unknown_operators", &g->unknown_ops);
     ms_jwrite_kmaybe(w, "device_memory", c->device_memory != 0 ? (int64_t)c->device_memory : -1);
     put_fitting(w, c, most);
     ms_jwrite_obj_end(w);
