@@ -31,8 +31,4 @@ enum ms_rc mstx__mem_peak_find(const struct mstx_mem_log *log, const struct mstx
                                struct mstx_mem_peak *peak, struct ms_err *err) MS_MUST_USE;
 void mstx__mem_peak_free(struct mstx_mem_peak *peak);
 
-/* The greatest use within each step, by index of the step; zeros for steps without events. */
-enum ms_rc mstx__mem_step_peaks(const struct mstx_mem_space *s, uint64_t *peaks,
-                                struct ms_err *err) MS_MUST_USE;
-
 #endif
