@@ -47,7 +47,7 @@ LAYERS := base probe mstx compare viz web
 SRC_base    := $(filter-out probe/base/par_mpi.c,$(wildcard probe/base/*.c))
 SRC_probe   := $(call rooms,probe,dump tensor write monitor overflow trend checkpoint settings quantise)
 SRC_rt      := $(filter-out mstx/rt/dropin_%,$(call rooms,mstx,rt rt/dev rt/nvtx))
-SRC_mstx    := $(SRC_rt) $(call rooms,mstx,format read rundb cluster import conclude foreign official differ launch)
+SRC_mstx    := $(SRC_rt) $(call rooms,mstx,format read rundb cluster import conclude foreign official differ memory launch)
 SRC_compare := $(call rooms,compare,read align pair measure judge table source write checkpoint quantise config graph/build graph/merge graph/run graph/view check official run)
 SRC_viz     := $(call rooms,viz,words model tui)
 SRC_web     := $(call rooms,web,api serve)
@@ -63,7 +63,9 @@ SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
 SO_MSTX    := $(SRC_rt) $(addprefix mstx/format/,comm_text.c stage.c) probe/base/held.c
 # Preloaded before communication libraries and device runtimes; thin, over the recorder.
 SO_HOOK    := $(filter-out mstx/hook/dlsym.c,$(wildcard mstx/hook/*.c mstx/hook/ccl/*.c)) mstx/format/comm_text.c
-HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so
+# Preloaded before the C library's allocator, by `msprobe run --memory`.
+SO_ALLOC   := mstx/hook/real_function.c $(filter-out mstx/hook/alloc/alloc_calls.c,$(wildcard mstx/hook/alloc/*.c))
+HOOK_LIBS  := $(B)/libmstx_hook.so $(B)/libmstx_dlsym.so $(B)/libmstx_memory.so
 MSTX_LIBS  := $(HOOK_LIBS) $(B)/libmstx.so $(B)/dropin/libms_tools_ext.so $(B)/dropin/libmspti.so
 
 # A hook library for each flavour of MPI whose headers are there; the same sources, compiled once each.
@@ -213,6 +215,12 @@ $(B)/named/%.o: %.c Makefile
 $(B)/libmstx_dlsym.so: $(B)/named/mstx/hook/dlsym.o
 	$(say) LD $@
 	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,--version-script=mstx/hook/dlsym.map -o $@ $^
+	$(Q)ln -sf $(@F) $@.0
+$(call obj,$(SO_ALLOC)) $(B)/named/mstx/hook/alloc/alloc_calls.o: ALL_CFLAGS += $(RT_CFLAGS)
+$(B)/named/mstx/hook/alloc/alloc_calls.o: ALL_CFLAGS += -fno-builtin $(if $(SAN),-fno-sanitize=all) -DALLOC_PREFIX='""'
+$(B)/libmstx_memory.so: $(call obj,$(SO_ALLOC)) $(B)/named/mstx/hook/alloc/alloc_calls.o $(B)/libmstx.so
+	$(say) LD $@
+	$(Q)$(CC) $(ALL_LDFLAGS) $(SO_FLAGS) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $(filter %.o,$^) -L$(B) -lmstx
 	$(Q)ln -sf $(@F) $@.0
 # Functions that stand before those of NCCL, HCCL and OpenCL and those of streams.
 WRAPPERS := hook/ccl/nccl hook/ccl/hccl hook/device_streams

@@ -15,7 +15,7 @@ headers='probe/base/err.h probe/probe.h probe/dumper.h
 # Shared libraries; the soname is NAME.so.0.
 libraries='libmsprobe libmstx'
 # Under names that others look for, in a folder that is nobody's search path.
-extras='libmsprobe_cli.so dropin/libms_tools_ext.so dropin/libmspti.so libmstx_hook.so libmstx_dlsym.so'
+extras='libmsprobe_cli.so dropin/libms_tools_ext.so dropin/libmspti.so libmstx_hook.so libmstx_dlsym.so libmstx_memory.so'
 [ ! -e "$B/python/mstx.so" ] || extras="$extras python/mstx.so
     python/auto/sitecustomize.py python/auto/msprobe_torch.py python/auto/msprobe_marks.py
     python/auto/msprobe_distributed.py python/auto/msprobe_functional.py

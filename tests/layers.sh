@@ -25,7 +25,7 @@ allow probe/trend 'probe/(base|dump|trend)'
 allow probe/monitor 'probe/(base|tensor|monitor)' 'probe/write/typed\.h'
 allow probe/python 'probe/(base|tensor|write|monitor|python)' 'probe/dumper\.h'
 # A dump has one reader; conclude counts the operations of a step from it.
-allow mstx 'probe/(base|settings)|mstx' 'probe/dump/dump\.h'
+allow mstx 'probe/(base|settings)|mstx' 'probe/dump/(dump|tree)\.h'
 allow mstx/read 'probe/base|mstx/(format|read)'
 allow mstx/rundb 'probe/base|mstx/(format|rundb)'
 allow mstx/cluster 'probe/base|mstx/(format|cluster)'
@@ -35,7 +35,8 @@ allow mstx/foreign 'probe/base|mstx/(foreign|import|rundb|cluster|read|format)'
 allow mstx/launch 'probe/(base|settings)|mstx/(launch|format|read)'
 allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)' 'mstx/import/exchange\.h' # messages
 allow mstx/differ 'probe/base|mstx/(differ|conclude|rundb|format)'
-allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ)'
+allow mstx/memory 'probe/base|mstx/(memory|foreign|conclude|rundb|format)' 'probe/dump/(dump|tree)\.h'
+allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ|memory)'
 allow compare 'probe|compare'
 # The stages of a comparison run one way; compare.h, which all include, lies beside them.
 stages='probe'
@@ -80,6 +81,7 @@ room mstx/rt/nvtx 'mstx/(format|rt|rt/nvtx)/[a-z_]+\.h'
 room mstx/hook "$top|$hooked"
 room mstx/hook/mpi "$top|$hooked|mstx/hook/mpi/[a-z_]+\.h"
 room mstx/hook/ccl "$top|$hooked|mstx/hook/ccl/[a-z_]+\.h"
+room mstx/hook/alloc "$top|$hooked|mstx/format/memory_names\.h|mstx/hook/alloc/[a-z_]+\.h"
 
 # A header *_int.h is for the files of its own room.
 grep -rnE '^[[:space:]]*#[[:space:]]*include "[^"]*_int\.h"' --include='*.[ch]' probe mstx compare viz web 2>/dev/null |

@@ -14,7 +14,7 @@ struct args {
     const char *output, *include, *exclude, *max_size, *stage, *dump, *monitor;
     double flight, hang_timeout;
     int policy, comm, device;
-    bool nvtx, wait, no_torch, hook_dlsym, invariants;
+    bool nvtx, wait, no_torch, hook_dlsym, invariants, memory;
     struct ms_opt_list program;
 };
 
@@ -57,6 +57,10 @@ static const struct ms_opt opts[] = {
     {"invariants", NULL, MS_OPT_FLAG, offsetof(struct args, invariants),
      .help = "watch what holds in every PyTorch training that is right, and say at once what does "
              "not: stale gradients, layers without an optimizer, broken ties, ..."},
+    {"memory", NULL, MS_OPT_FLAG, offsetof(struct args, memory),
+     .help = "record blocks of 16 KiB and more that the program takes from the C library's "
+             "allocator, as PyTorch does on the CPU, with the Python stack; 'msprobe memory DIR' "
+             "says who owns them"},
     {"flight", NULL, MS_OPT_REAL, offsetof(struct args, flight), "SECONDS",
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
@@ -147,6 +151,7 @@ static int run_run(int argc, char **argv)
         .dump = args.dump,
         .monitor = args.monitor,
         .invariants = args.invariants,
+        .memory = args.memory,
         .flight = args.flight,
         .hang_timeout = args.hang_timeout,
         .comm = args.comm,

@@ -140,8 +140,7 @@ size_t mstx__count_trace_files(const char *dir)
 
 /* ---- ranks ------------------------------------------------------------------------------ */
 
-/* Finds the rank in a file's name: "rank-3", "rank_3", "rank3", the last of several; -1: none. */
-static int32_t rank_in_name(const char *path)
+int32_t mstx__rank_in_name(const char *path)
 {
     int32_t rank = -1;
     for (const char *p = ms_path_base(path).p; (p = strstr(p, "rank")) != NULL;) {
@@ -218,7 +217,7 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
 {
     struct reading *r = ctx;
     struct ms_err aside = {0};
-    int32_t rank = r->by != NULL ? rank_by(r->by, path) : r->is_single ? -1 : rank_in_name(path);
+    int32_t rank = r->by != NULL ? rank_by(r->by, path) : r->is_single ? -1 : mstx__rank_in_name(path);
     mstx__writer_source(r->all.w, path);
     struct ms_err *why = r->is_single ? err : &aside;
     const enum format format = format_of(path);

@@ -17,5 +17,7 @@ size_t mstx__count_trace_files(const char *dir);
 enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *rank_from,
                                struct mstx_writer *w, struct mstx_import_result *result,
                                struct ms_err *err) MS_MUST_USE;
+/* Finds the rank in a file's name: "rank-3", "rank_3", "rank3", the last of several; -1: none. */
+int32_t mstx__rank_in_name(const char *path);
 
 #endif

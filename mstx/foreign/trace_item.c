@@ -75,6 +75,8 @@ static const struct member {
     size_t at;
 } members[] = {
     {MS_STR("name"), MS_J_STR, NO_FIELD},
+    {MS_STR("Addr"), MS_J_NUM, FIELD(memory.address)},
+    {MS_STR("Bytes"), MS_J_NUM, FIELD(memory.bytes)},
     {MS_STR("dtype"), MS_J_STR, FIELD(comm.type)},
     {MS_STR("device"), MS_J_NUM, FIELD(device)},
     {MS_STR("stream"), MS_J_NUM, FIELD(stream)},
@@ -87,6 +89,7 @@ static const struct member {
     {MS_STR("event_type"), MS_J_STR, NO_FIELD},
     {MS_STR("unfinished"), MS_J_NULL, NO_FIELD},
     {MS_STR("correlation"), MS_J_NUM, FIELD(correlation)},
+    {MS_STR("Device Type"), MS_J_NUM, FIELD(memory.device_type)},
     {MS_STR("In msg nelems"), MS_J_NUM, FIELD(comm.sent)},
     {MS_STR("Out msg nelems"), MS_J_NUM, FIELD(comm.received)},
     {MS_STR("Total Reserved"), MS_J_NUM, FIELD(memory.reserved)},
@@ -99,8 +102,8 @@ static const struct member {
 enum { MEMBERS = sizeof members / sizeof *members };
 /* 1 + the first member whose key has the length. */
 static const uint8_t with_length[KEY_MOST + 1] = {
-    [4] = 1,   [5] = 2,   [6] = 3,   [7] = 6,   [8] = 7,   [9] = 9,   [10] = 10,
-    [11] = 13, [13] = 14, [14] = 15, [15] = 17, [18] = 19, [19] = 20, [25] = 21,
+    [4] = 1,   [5] = 3,   [6] = 5,   [7] = 8,   [8] = 9,   [9] = 11,  [10] = 12,
+    [11] = 15, [13] = 17, [14] = 18, [15] = 20, [18] = 22, [19] = 23, [25] = 24,
 };
 
 enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
@@ -232,7 +235,7 @@ void mstx__trace_item_init(struct mstx_trace_item *it)
                                    .device = -1,
                                    .stream = -1,
                                    .comm = {none, none, none, none, none, -1, -1, -1, -1, -1},
-                                   .memory = {-1, -1, -1}};
+                                   .memory = {-1, -1, -1, -1, -1, 0}};
 }
 
 bool mstx__trace_item_read(struct mstx_trace_json *r, struct mstx_trace_item *it)

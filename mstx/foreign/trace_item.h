@@ -23,10 +23,11 @@ struct mstx_trace_comm {
     int64_t size, source, target;
 };
 
-/* What args of PyTorch's allocator say: bytes in use and bytes held, -1 where args lack them, and the
- * device they lie on, -1 for the host. */
+/* What args of PyTorch's allocator say: bytes in use and bytes held, the device they lie on, -1 for the
+ * host, and its type as PyTorch numbers them (0: CPU, 1: CUDA); -1 where args lack them. Then the
+ * address, and the bytes taken (> 0) or given back (< 0) there, 0 where args lack them. */
 struct mstx_trace_memory {
-    int64_t allocated, reserved, device;
+    int64_t allocated, reserved, device, device_type, address, bytes;
 };
 
 /* Texts are slices of the file, or live in the arena; args lives until the next event is read. */

@@ -119,6 +119,15 @@ static enum ms_rc preload_ccl(struct ms_err *err)
     return MS_OK;
 }
 
+static enum ms_rc preload_memory(struct ms_err *err)
+{
+    static const struct ms_place place = {"libmstx_memory.so", "../lib/msprobe/libmstx_memory.so"};
+    char path[PATH_MAX];
+    MS_TRY(find_library(&place, path, sizeof path, err));
+    preload_library(path);
+    return MS_OK;
+}
+
 static enum ms_rc preload_dlsym(struct ms_err *err)
 {
     static const struct ms_place place = {"libmstx_dlsym.so", "../lib/msprobe/libmstx_dlsym.so"};
@@ -291,6 +300,8 @@ static enum ms_rc set_environment(const struct mstx_launch *how, const char *out
     MS_TRY(preload_hooks(how->comm, program, err));
     if (how->hook_dlsym)
         MS_TRY(preload_dlsym(err));
+    if (how->memory)
+        MS_TRY(preload_memory(err));
     preload_sanitizers(program, lib);
     offer_python(!how->no_torch || how->dump != NULL || is_monitored(how));
     MS_TRY(request_dump(how->dump, out, err));

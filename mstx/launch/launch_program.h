@@ -27,7 +27,7 @@ struct mstx_launch {
     const char *dump, *monitor; /* config.json of each */
     double flight, hang_timeout;
     int comm; /* enum mstx_launch_comm */
-    bool nvtx, wait, no_torch, hook_dlsym, invariants;
+    bool nvtx, wait, no_torch, hook_dlsym, invariants, memory;
 };
 
 /* Runs the program. *status is its exit status, or that of a shell when the program cannot be

@@ -27,4 +27,11 @@ uint64_t mstx_stream_command(void *stream, const char *name, uint64_t *ticks);
  * taken. */
 bool mstx_stream_command_queued(void *stream, uint64_t id, uint64_t ticks, void *event);
 
+/* Records that memory of the host was taken by an allocator of the process, or given back. stack: the
+ * folded stack of the caller, a text that is never freed or changed (memory_names.h); NULL: not known.
+ * Nothing is recorded before mstx_memory_begin, which is called once. */
+void mstx_memory_begin(void);
+void mstx_memory_taken(const void *address, uint64_t bytes, const char *stack);
+void mstx_memory_given(const void *address);
+
 #endif

@@ -14,6 +14,8 @@
  */
 #include "mstx/rt/memory.h"
 
+#include "mstx/format/memory_names.h"
+#include "mstx/rt/hook_api.h"
 #include "mstx/rt/mark.h"
 
 enum { HEAP = 0x4D48, REGION = 0x4D52, NEXT_HEAPS = 1 << 14, BATCH = 64 };
@@ -149,6 +151,38 @@ void rt_region_permit(struct rt_domain *d, struct rt_block_ref region, uint32_t 
 void rt_block_name(struct rt_domain *d, struct rt_block_ref block, uint32_t name)
 {
     record_ref(d, MSTX_REC_BLOCK_NAME, block, name, 0);
+}
+
+/* ---- allocators of the host ---------------------------------------------------------------- */
+
+#define API __attribute__((visibility("default")))
+
+/* The domain of their regions; NULL: none are recorded. */
+static struct rt_domain *_Atomic host_domain;
+
+API void mstx_memory_begin(void)
+{
+    atomic_store(&host_domain, rt_domain_create(MSTX_MEMORY_DOMAIN));
+}
+
+API void mstx_memory_taken(const void *address, uint64_t bytes, const char *stack)
+{
+    struct rt_domain *d = atomic_load_explicit(&host_domain, memory_order_acquire);
+    const struct rt_block b = {(uint64_t)(uintptr_t)address, bytes, 0};
+    if (d == NULL || !is_recorded(d))
+        return;
+    struct rt_ring *r = rt_ring_of_thread();
+    const uint32_t text = r != NULL && stack != NULL ? rt_text_id_of_call(r, stack) : 0;
+    const uint64_t region = rt_region_open(d, 0, &b, 0);
+    if (text != 0 && text != RT_REFUSED_ID)
+        rt_block_name(d, (struct rt_block_ref){false, region}, text);
+}
+
+API void mstx_memory_given(const void *address)
+{
+    struct rt_domain *d = atomic_load_explicit(&host_domain, memory_order_acquire);
+    if (d != NULL)
+        rt_region_close(d, (struct rt_block_ref){true, (uint64_t)(uintptr_t)address});
 }
 
 /* ---- the next tool ------------------------------------------------------------------------ */

@@ -217,6 +217,8 @@ const struct ms_cmd cli_cmd_completion = {
     X(mstx, import)                                                                                \
     X(mstx, report)                                                                                \
     X(mstx, whatif)                                                                                \
+    X(mstx, memory)                                                                                \
+    X(mstx, dryrun)                                                                                \
     X(mstx, cluster)                                                                               \
     X(mstx, export)                                                                                \
     X(mstx, sql)                                                                                   \
