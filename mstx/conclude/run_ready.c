@@ -9,6 +9,7 @@
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
 #include "mstx/import/exchange.h"
+#include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
 
@@ -66,7 +67,8 @@ static enum ms_rc look_for_live(struct ms_store *s, bool *live)
     MS_TRY(ms_store_prepare(
         s, &st,
         "SELECT 1 FROM processes WHERE state IN ('running', 'not finished') UNION ALL"
-        " SELECT 1 FROM meta WHERE key = 'version' AND value <> '" MSTX_DB_VERSION "'",
+        " SELECT 1 FROM meta WHERE key = 'version' AND"
+        " value NOT IN ('" MSTX_DB_VERSION "', '" MSTX_DB_FOLDED "')",
         NULL));
     enum ms_rc rc = ms_stmt_step(st, live, NULL);
     ms_stmt_free(st);
@@ -291,10 +293,13 @@ static void name_database(struct ms_err *err, const char *whole, const char *db)
 
 /* Publishes a copy whose bytes do not depend on how many processes wrote the database. */
 static enum ms_rc publish_database(const char *whole, const char *copy, const char *db,
-                                   struct ms_err *err)
+                                   const struct mstx_import_how *how, struct ms_err *err)
 {
     unlink(copy);
-    MS_TRY(ms_store_copy_in_order(whole, copy, err));
+    if (how->fold)
+        MS_TRY(mstx__fold_database(whole, copy, how->bound_ns, err));
+    else
+        MS_TRY(ms_store_copy_in_order(whole, copy, err));
     return publish_file(copy, db, err);
 }
 
@@ -332,7 +337,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     if (rc == MS_OK) {
         rc = import_to(path, whole, how, result, err);
         if (rc == MS_OK && is_first)
-            rc = publish_database(whole, copy, db, err);
+            rc = publish_database(whole, copy, db, how, err);
         if (rc != MS_OK)
             name_database(err, whole, db);
         drop_tmp(copy);

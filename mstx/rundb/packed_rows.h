@@ -49,7 +49,10 @@ static inline void mstx__rows_put(struct mstx_rows_out *r, unsigned column, int6
 enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err) MS_MUST_USE;
 
 /* Rows of a packed blob, which may be untrusted. */
+struct mstx_fold;
 struct mstx_rows {
+    struct mstx_fold
+        *fold; /* reads folded blobs (fold_read.h); NULL after mstx__rows_new: there are none */
     unsigned columns;
     uint32_t n;
     struct {

@@ -113,6 +113,7 @@ static enum ms_rc open_scan(const struct kind *kind, struct mstx_packed_source *
     s->kind = kind;
     s->index = (struct mstx_packed_index *)((char *)from + kind->index);
     enum ms_rc rc = mstx__rows_new(&s->rows, err);
+    s->rows.fold = from->fold;
     if (rc != MS_OK)
         ms_free(s);
     return rc;
@@ -559,14 +560,15 @@ static enum ms_rc read_blobs(struct ms_stmt *st, struct mstx_rows *rows, unsigne
     return rc;
 }
 
-static enum ms_rc each_blob(struct ms_store *s, const struct kind *kind, mstx_calls_fn fn,
-                            void *ctx, struct ms_err *err)
+static enum ms_rc each_blob(struct mstx_packed_source *from, const struct kind *kind,
+                            mstx_calls_fn fn, void *ctx, struct ms_err *err)
 {
     ms_assert(fn != NULL);
     struct mstx_rows rows;
     struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st, kind->all, err));
+    MS_TRY(ms_store_prepare(from->store, &st, kind->all, err));
     enum ms_rc rc = mstx__rows_new(&rows, err);
+    rows.fold = from->fold;
     if (rc == MS_OK)
         rc = read_blobs(st, &rows, kind->packed, fn, ctx, err);
     mstx__rows_free(&rows);
@@ -574,16 +576,16 @@ static enum ms_rc each_blob(struct ms_store *s, const struct kind *kind, mstx_ca
     return rc;
 }
 
-enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
-    return each_blob(s, &calls, fn, ctx, err);
+    return each_blob(from, &calls, fn, ctx, err);
 }
 
-enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_join(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
-    return each_blob(s, &joins, fn, ctx, err);
+    return each_blob(from, &joins, fn, ctx, err);
 }
 
 static enum ms_rc scan_blobs(struct scan *s, mstx_calls_fn fn, void *ctx, struct ms_err *err)

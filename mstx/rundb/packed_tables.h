@@ -104,6 +104,7 @@ void mstx__packed_free(struct mstx_packed_out *p);
 /* Context of the virtual tables; must stay valid as long as the store is open. */
 struct mstx_packed_source {
     struct ms_store *store;
+    struct mstx_fold *fold;                        /* reads folded blobs */
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
     void *ctx;
     struct mstx_packed_index calls, joins, spans;
@@ -115,9 +116,9 @@ enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *e
 
 /* Call fn for all calls, or all joins, blob by blob. */
 typedef enum ms_rc (*mstx_calls_fn)(void *ctx, struct mstx_rows *rows, struct ms_err *err);
-enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
-enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_join(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
 /* Calls fn for the blobs that may hold calls of the processes first to last, numbered from 1. */
 enum ms_rc mstx__packed_calls_of(struct mstx_packed_source *from, int64_t first, int64_t last,
