@@ -73,20 +73,21 @@ static bool place_points(struct reading *r)
     return r->structure->is_periodic || at == steps;
 }
 
-static bool is_same(const struct mstx_point *a, const struct mstx_point *b)
+static bool is_same(const struct mstx_fold_point *a, const struct mstx_fold_point *b)
 {
     return a->key == b->key && a->ends == b->ends;
 }
 
-void mstx__point_classes(const struct mstx_point *point, uint32_t n, uint32_t most, uint16_t *class)
+void mstx__point_classes(const struct mstx_fold_point *point, uint32_t n, uint32_t most,
+                         uint16_t *class)
 {
     enum { SLOTS = 2 * MSTX_FOLD_POINTS };
-    static const struct mstx_point none;
+    static const struct mstx_fold_point none;
     uint16_t slot[SLOTS] = {0}; /* 1 + the first point of a class */
     uint32_t classes = 0;
     ms_assert(n <= MSTX_FOLD_POINTS && most >= 1);
     for (uint32_t i = 0; i < n; i++) {
-        const struct mstx_point *before = i != 0 ? &point[i - 1] : &none;
+        const struct mstx_fold_point *before = i != 0 ? &point[i - 1] : &none;
         const uint64_t h =
             ms_hash_mix(ms_hash_mix(before->key + before->ends, point[i].key), point[i].ends);
         uint32_t at = (uint32_t)(h >> 20) % SLOTS;
@@ -113,11 +114,11 @@ static void find_classes(struct reading *r)
             f->class[i] = (uint16_t)(k < most ? k : most - 1);
         return;
     }
-    struct mstx_point point[MSTX_FOLD_POINTS];
+    struct mstx_fold_point point[MSTX_FOLD_POINTS];
     for (uint32_t i = 0; i < r->points; i++)
-        point[i] = (struct mstx_point){(uint64_t)f->cell[0][f->owner[i]] << 32 |
-                                           (uint32_t)f->cell[1][f->owner[i]],
-                                       f->ends[i]};
+        point[i] = (struct mstx_fold_point){(uint64_t)f->cell[0][f->owner[i]] << 32 |
+                                                (uint32_t)f->cell[1][f->owner[i]],
+                                            f->ends[i]};
     mstx__point_classes(point, r->points, most, f->class);
 }
 

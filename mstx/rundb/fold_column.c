@@ -68,17 +68,35 @@ static enum ms_rc get_few(struct mstx_fold *f, struct mstx_bytes *b, int64_t *ce
     return MS_OK;
 }
 
+/* Finds the column that the classes of numbers need. */
+static enum ms_rc find_other(struct mstx_fold *f, enum mstx_fold_rule rule, uint64_t of, uint32_t n,
+                             const int64_t **other, struct ms_err *err)
+{
+    struct mstx_rows *rows = f->rows;
+    *other = NULL;
+    if (rule == MSTX_RULE_PERIOD)
+        return of != 0 ? MS_OK : mstx__fold_damaged(err);
+    if (rows == NULL || rule > MSTX_RULE_CHANGE || of >= rows->columns || rows->n != n)
+        return mstx__fold_damaged(err);
+    f->rows = NULL;
+    *other = mstx__rows_column(rows, (unsigned)of, err);
+    f->rows = rows;
+    return *other != NULL ? MS_OK : MS_E_FORMAT;
+}
+
 static enum ms_rc get_numbers(struct mstx_fold *f, struct mstx_bytes *b, int64_t *cell, uint32_t n,
                               struct ms_err *err)
 {
-    const uint64_t id = mstx_get_varint(b), period = mstx_get_varint(b),
-                   quantum = mstx_get_varint(b);
+    const uint64_t id = mstx_get_varint(b), quantum = mstx_get_varint(b);
     const bool from_before = mstx_get_byte(b) != 0;
-    const uint64_t bytes = mstx_get_varint(b);
-    if (b->bad || period == 0 || bytes > (uint64_t)(b->end - b->at))
+    const enum mstx_fold_rule rule = mstx_get_byte(b);
+    const uint64_t of = mstx_get_varint(b), bytes = mstx_get_varint(b);
+    const int64_t *other;
+    if (b->bad || bytes > (uint64_t)(b->end - b->at))
         return mstx__fold_damaged(err);
     struct mstx_bytes code = {b->at, b->at + bytes, false};
     b->at += bytes;
+    MS_TRY(find_other(f, rule, of, n, &other, err));
     const struct mstx_part *p = mstx__parts_get(&f->parts, id, MSTX_PART_MODEL, err);
     if (p == NULL)
         return MS_E_FORMAT;
@@ -86,7 +104,8 @@ static enum ms_rc get_numbers(struct mstx_fold *f, struct mstx_bytes *b, int64_t
     struct mstx_decoder d;
     uint64_t before = 0;
     mstx__decoder_begin(&d, &code);
-    for (uint32_t i = 0, k = 0; i < n; i++, k = k + 1 == period ? 0 : k + 1) {
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = mstx__fold_class(rule, of, other, i);
         const struct mstx_class *c = &m->class[k < m->classes ? k : m->classes - 1];
         const uint64_t v = (uint64_t)mstx__decode(&d, &m->context[c->context]) +
                            (uint64_t)c->centre + (from_before ? before : 0);
@@ -190,11 +209,21 @@ enum ms_rc mstx__fold_get_column(struct mstx_fold *f, struct mstx_bytes *b, int6
     return b->bad ? mstx__fold_damaged(err) : MS_OK;
 }
 
-enum ms_rc mstx__fold_column(struct mstx_fold *f, struct ms_str bytes, int64_t *cell, uint32_t n,
-                             struct ms_err *err)
+enum ms_rc mstx__fold_column(struct mstx_fold *f, struct mstx_rows *rows, struct ms_str bytes,
+                             int64_t *cell, struct ms_err *err)
 {
     struct mstx_bytes b = mstx_bytes_of(bytes);
-    mstx__parts_rest(&f->parts);
-    MS_TRY(mstx__fold_get_column(f, &b, cell, n, 0, err));
+    const bool is_outer = f->rows == NULL && !f->is_inner;
+    if (is_outer) {
+        mstx__parts_rest(&f->parts);
+        f->rows = rows;
+        f->is_inner = true;
+    }
+    const enum ms_rc rc = mstx__fold_get_column(f, &b, cell, rows->n, 0, err);
+    if (is_outer) {
+        f->rows = NULL;
+        f->is_inner = false;
+    }
+    MS_TRY(rc);
     return b.at == b.end ? MS_OK : mstx__fold_damaged(err);
 }

@@ -24,6 +24,8 @@ struct mstx_fold {
     struct ms_store *store;
     struct ms_stmt *get_blob;
     struct mstx_parts parts;
+    struct mstx_rows *rows; /* whose column is read, unless it is one that classes need */
+    bool is_inner;          /* a column is being read */
     struct mstx_leader leader[MSTX_FOLD_LEADERS];
     uint64_t clock;
     int64_t chunk; /* whose events are in ev; 0: none */
@@ -46,11 +48,11 @@ enum ms_rc mstx__fold_chunk(struct mstx_fold *f, int64_t chunk, const struct mst
                             uint32_t *n, struct ms_err *err) MS_MUST_USE;
 
 /* Classes of the points of a chunk that has no period, see fold_read.h. */
-struct mstx_point {
+struct mstx_fold_point {
     uint64_t key; /* of the event: name and shape */
     bool ends;
 };
-void mstx__point_classes(const struct mstx_point *point, uint32_t n, uint32_t most,
+void mstx__point_classes(const struct mstx_fold_point *point, uint32_t n, uint32_t most,
                          uint16_t *class);
 
 #endif

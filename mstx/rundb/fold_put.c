@@ -289,7 +289,10 @@ static enum ms_rc put_numbers(struct mstx_put *p, struct ms_buf *out,
 {
     const bool from_before = how->hint == MSTX_COLUMN_GROWS;
     const uint32_t period = how->period <= n ? how->period : 1;
-    const uint64_t key = ms_hash_mix(how->slot + 1, period);
+    const uint32_t classes = how->rule == MSTX_RULE_PERIOD ? period
+                             : how->rule == MSTX_RULE_PAIR ? 256
+                                                           : 2;
+    const uint64_t key = ms_hash_mix(how->slot + 1, classes);
     int64_t *off = ms_calloc(n, sizeof *off);
     uint16_t *class = ms_calloc(n, sizeof *class);
     struct ms_buf code = {.max = BUFFER_MAX};
@@ -299,16 +302,17 @@ static enum ms_rc put_numbers(struct mstx_put *p, struct ms_buf *out,
         ms_assert(v[i] % how->quantum == 0);
         const int64_t before = i != 0 && from_before ? v[i - 1] / how->quantum : 0;
         off[i] = v[i] / how->quantum - before;
-        class[i] = (uint16_t)(i % period);
+        class[i] = (uint16_t)mstx__fold_class(how->rule, period, how->other, i);
     }
-    const struct mstx_numbers numbers = {n, period, class, off, NULL};
+    const struct mstx_numbers numbers = {n, classes, class, off, NULL};
     if (rc == MS_OK)
         rc = mstx__put_fitted(p, key, &numbers, &model, &code, err);
     ms_buf_putc(out, MSTX_FOLD_NUMBERS);
     mstx_buf_varint(out, model);
-    mstx_buf_varint(out, period);
     mstx_buf_varint(out, (uint64_t)how->quantum);
     ms_buf_putc(out, from_before);
+    ms_buf_putc(out, (char)how->rule);
+    mstx_buf_varint(out, how->rule == MSTX_RULE_PERIOD ? period : how->of);
     mstx_buf_varint(out, code.n);
     ms_buf_str(out, ms_buf_slice(&code));
     ms_buf_free(&code);
@@ -371,5 +375,6 @@ enum ms_rc mstx__put_column(struct mstx_put *p, struct ms_buf *out,
         MS_TRY(put_pattern(p, out, 4 * how->slot + 2, flag, n, how->period, err));
     flags.hint = how->hint;
     flags.period = 1; /* NULLs are passed over */
+    flags.rule = MSTX_RULE_PERIOD;
     return known != 0 ? put_known(p, out, &flags, value, known, err) : MS_OK;
 }

@@ -52,7 +52,10 @@ struct mstx_put_column {
     unsigned slot; /* of the column among all columns of all tables; times 4 below MSTX_PUT_SLOTS */
     enum mstx_column_hint hint;
     uint32_t period;
-    int64_t quantum; /* of which times are multiples */
+    int64_t quantum;          /* of which times are multiples */
+    enum mstx_fold_rule rule; /* of the classes of times */
+    uint32_t of;              /* column of the rule */
+    const int64_t *other;     /* its rows */
 };
 enum ms_rc mstx__put_column(struct mstx_put *p, struct ms_buf *out,
                             const struct mstx_put_column *how, const int64_t *v, uint32_t n,

@@ -28,12 +28,19 @@
  *     u8 0 even      zigzag first, zigzag step
  *     u8 1 pattern   varint part, zigzag first, varint turn
  *     u8 2 few       varint values, zigzag difference of each; a column of their numbers
- *     u8 3 numbers   varint model, varint period, varint quantum, u8 1: differences from the row before;
- *                    varint bytes, code; the class is the row modulo the period
+ *     u8 3 numbers   varint model, varint quantum, u8 1: differences from the row before;
+ *                    u8 rule, varint of the rule; varint bytes, code
  *     u8 4 nulls     a column of 0 NULL and 1 known; a column of those that are known
  *     u8 5 events    u8 0 starts 1 durations, varint stretches; varint chunk, first event, events of each
  *     u8 6 plain     zigzag differences
  *     u8 7 other     varint column, u8 1: its row before (0 for the first); a column of what is added
+ *
+ * The class of a number, by rule:
+ *
+ *     0   its row modulo the number of the rule
+ *     1   of the column with this number: 16 * the row before (0 for the first) + the row, if both are
+ *         0 to 15, else 0
+ *     2   of the column with this number: 1 when the row differs from the one before, else 0
  */
 #ifndef MSTX_RUNDB_FOLD_READ_H
 #define MSTX_RUNDB_FOLD_READ_H
@@ -62,7 +69,21 @@ enum {
     MSTX_FOLD_LEADERS = 4
 };
 
+enum mstx_fold_rule { MSTX_RULE_PERIOD, MSTX_RULE_PAIR, MSTX_RULE_CHANGE };
+/* Returns the class of row i by a rule; other: the column that the rule names. */
+static inline uint32_t mstx__fold_class(enum mstx_fold_rule rule, uint64_t period,
+                                        const int64_t *other, uint32_t i)
+{
+    if (rule == MSTX_RULE_PERIOD)
+        return (uint32_t)(i % period);
+    const int64_t before = i != 0 ? other[i - 1] : 0;
+    if (rule == MSTX_RULE_CHANGE)
+        return other[i] != before;
+    return ((uint64_t)before | (uint64_t)other[i]) < 16 ? (uint32_t)(16 * before + other[i]) : 0;
+}
+
 struct mstx_fold;
+struct mstx_rows;
 /* Makes a reader for a store, which outlives it. */
 enum ms_rc mstx__fold_new(struct mstx_fold **out, struct ms_store *s,
                           struct ms_err *err) MS_MUST_USE;
@@ -78,9 +99,9 @@ enum ms_rc mstx__fold_events(struct mstx_fold *f, struct ms_str blob, struct mst
                              uint32_t *n, struct ms_err *err) MS_MUST_USE;
 /* As mstx_pack_has_name. */
 bool mstx__fold_has_name(struct mstx_fold *f, struct ms_str blob, mstx_name_test test, void *ctx);
-/* Unpacks one column of n rows, which takes all of its bytes. */
-enum ms_rc mstx__fold_column(struct mstx_fold *f, struct ms_str bytes, int64_t *cell, uint32_t n,
-                             struct ms_err *err) MS_MUST_USE;
+/* Unpacks a column of rows, which takes all of the bytes. */
+enum ms_rc mstx__fold_column(struct mstx_fold *f, struct mstx_rows *rows, struct ms_str bytes,
+                             int64_t *cell, struct ms_err *err) MS_MUST_USE;
 
 /* For the writer: the times of the points of a folded chunk without a leader, in quanta. */
 enum ms_rc mstx__fold_points(struct mstx_fold *f, int64_t chunk, const int64_t **time, uint32_t *n,

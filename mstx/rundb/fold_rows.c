@@ -9,14 +9,33 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-enum { HELD = 2 * MSTX_ROWS_MAX, CALLS_AT = 8, JOINS_AT = 40, SPANS_AT = 64 };
+enum {
+    HELD = 2 * MSTX_ROWS_MAX,
+    /* slots of the first columns (fold_put.h) */
+    CALLS_AT = MSTX_FOLD_EVENT_COLUMNS,
+    JOINS_AT = CALLS_AT + MSTX_CALL_COLUMNS,
+    SPANS_AT = JOINS_AT + MSTX_JOIN_COLUMNS,
+    NAMES_AT = SPANS_AT + MSTX_SPAN_COLUMNS,
+    STEPS_AT = NAMES_AT + MSTX_NAME_COLUMNS,
+    RANK_STEPS_AT = STEPS_AT + MSTX_STEP_COLUMNS
+};
+
+/* A column that is told by its differences from another one, of the same row or the row before. */
+struct other {
+    uint8_t column_and_1; /* 0: none */
+    bool is_before;
+};
 
 /* How the columns of a table are folded. */
 struct table {
-    const char *add;        /* SQL */
-    unsigned columns, slot; /* slot: of its first column */
-    const uint8_t *hint;    /* by column; enum mstx_column_hint */
-    uint32_t times;         /* a bit for each column that is a time */
+    const char *add;           /* SQL */
+    unsigned columns, slot;    /* slot: of its first column */
+    const uint8_t *hint;       /* by column; enum mstx_column_hint */
+    uint32_t times;            /* a bit for each column that is a time */
+    const struct other *other; /* by column; NULL: none */
+    unsigned key;              /* the column by which the period is found */
+    enum mstx_fold_rule rule;
+    unsigned of; /* column of the rule */
 };
 
 /* Rows of a table while they are written. */
@@ -130,6 +149,24 @@ static bool put_events(struct rows *r, const struct mstx_folded_call *c, uint32_
     return true;
 }
 
+static enum ms_rc put_other(struct rows *r, unsigned c, const struct mstx_put_column *how,
+                            uint32_t n, struct ms_err *err)
+{
+    const struct other *o = &r->table->other[c];
+    const int64_t *other = r->cell[o->column_and_1 - 1];
+    int64_t off[MSTX_ROWS_MAX];
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t from = !o->is_before ? other[i] : i != 0 ? other[i - 1] : 0;
+        if (from == MSTX_ROWS_NULL || r->cell[c][i] == MSTX_ROWS_NULL)
+            return mstx__put_column(r->f->put, &r->bodies, how, r->cell[c], n, err);
+        off[i] = (int64_t)((uint64_t)r->cell[c][i] - (uint64_t)from);
+    }
+    ms_buf_putc(&r->bodies, MSTX_FOLD_OTHER);
+    mstx_buf_varint(&r->bodies, o->column_and_1 - 1u);
+    ms_buf_putc(&r->bodies, o->is_before);
+    return mstx__put_column(r->f->put, &r->bodies, how, off, n, err);
+}
+
 static enum ms_rc put_column(struct rows *r, unsigned c, uint32_t n, struct ms_err *err)
 {
     const struct mstx_folder *f = r->f;
@@ -137,20 +174,15 @@ static enum ms_rc put_column(struct rows *r, unsigned c, uint32_t n, struct ms_e
     const struct mstx_put_column how = {.slot = r->table->slot + c,
                                         .hint = r->table->hint[c],
                                         .period = r->period <= n ? r->period : n,
-                                        .quantum = is_time ? f->quantum : 1};
+                                        .quantum = is_time ? f->quantum : 1,
+                                        .rule = r->table->rule,
+                                        .of = r->table->of,
+                                        .other = r->cell[r->table->of]};
     if (r->table->slot == CALLS_AT && (c == MSTX_CALL_START || c == MSTX_CALL_DUR) &&
         put_events(r, f->call.p + r->call, n, c == MSTX_CALL_DUR))
         return MS_OK;
-    if (r->table->slot == SPANS_AT &&
-        c == MSTX_SPAN_START) { /* it begins where the last one ends */
-        int64_t gap[MSTX_ROWS_MAX];
-        for (uint32_t i = 0; i < n; i++)
-            gap[i] = r->cell[c][i] - (i != 0 ? r->cell[MSTX_SPAN_END][i - 1] : 0);
-        ms_buf_putc(&r->bodies, MSTX_FOLD_OTHER);
-        mstx_buf_varint(&r->bodies, MSTX_SPAN_END);
-        ms_buf_putc(&r->bodies, 1);
-        return mstx__put_column(r->f->put, &r->bodies, &how, gap, n, err);
-    }
+    if (r->table->other != NULL && r->table->other[c].column_and_1 != 0)
+        return put_other(r, c, &how, n, err);
     return mstx__put_column(r->f->put, &r->bodies, &how, r->cell[c], n, err);
 }
 
@@ -237,19 +269,27 @@ static void round_calls(struct rows *r, uint32_t first)
     }
 }
 
-static enum ms_rc write_calls(struct rows *r, bool all, struct ms_err *err)
+/* Sets the keys of the first n rows. */
+static void set_keys(struct rows *r, uint32_t n)
+{
+    const bool is_calls = r->table->slot == CALLS_AT;
+    for (uint32_t i = 0; i < n; i++)
+        r->key[i] = is_calls ? r->f->call.p[r->call + i].key : (uint64_t)r->cell[r->table->key][i];
+}
+
+/* Writes blobs of whole periods, when there are any. */
+static enum ms_rc write_some(struct rows *r, bool all, struct ms_err *err)
 {
     while (r->n >= MSTX_ROWS_MAX || (all && r->n != 0)) {
         const uint32_t most = r->n < MSTX_ROWS_MAX ? r->n : MSTX_ROWS_MAX;
-        for (uint32_t i = 0; i < most; i++)
-            r->key[i] = r->f->call.p[r->call + i].key;
+        set_keys(r, most);
         r->period = mstx__find_period(r->key, most, r->f->period);
-        const bool is_periodic = r->period <= most / 2;
-        const uint32_t n =
-            !is_periodic || r->n <= MSTX_ROWS_MAX ? most : most / r->period * r->period;
-        r->id = r->cell[MSTX_CALL_ID][0];
+        const bool is_cut = r->period <= most / 2 && r->n > MSTX_ROWS_MAX;
+        const uint32_t n = is_cut ? most / r->period * r->period : most;
+        r->id = r->table->slot == CALLS_AT ? r->cell[MSTX_CALL_ID][0] : r->id;
         MS_TRY(write_blob(r, n, err));
         r->call += n;
+        r->id++;
     }
     return MS_OK;
 }
@@ -260,7 +300,7 @@ static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *e
     const uint32_t first = r->n;
     MS_TRY(take_rows(r, rows, 0, rows->n, err));
     round_calls(r, first);
-    return write_calls(r, false, err);
+    return write_some(r, false, err);
 }
 
 enum ms_rc mstx__fold_calls(struct mstx_folder *f, size_t process, struct ms_err *err)
@@ -271,7 +311,7 @@ enum ms_rc mstx__fold_calls(struct mstx_folder *f, size_t process, struct ms_err
         rc = mstx__packed_calls_of(mstx__tl_packed(f->from), (int64_t)process + 1,
                                    (int64_t)process + 1, take_calls, r, err);
     if (rc == MS_OK)
-        rc = write_calls(r, true, err);
+        rc = write_some(r, true, err);
     free_rows(r);
     return rc;
 }
@@ -288,7 +328,9 @@ static const struct table joins = {.add = "INSERT INTO packed_joins VALUES(?,?,?
                                    .slot = JOINS_AT,
                                    .hint = join_hints,
                                    .times = 1u << MSTX_JOIN_START | 1u << MSTX_JOIN_TRANSFER |
-                                            1u << MSTX_JOIN_SKEW | 1u << MSTX_JOIN_WAITED};
+                                            1u << MSTX_JOIN_SKEW | 1u << MSTX_JOIN_WAITED,
+                                   .rule = MSTX_RULE_CHANGE,
+                                   .of = MSTX_JOIN_STEP};
 
 /* ---- spans ------------------------------------------------------------------------------------ */
 
@@ -296,11 +338,16 @@ static const uint8_t span_hints[MSTX_SPAN_COLUMNS] = {
     [MSTX_SPAN_START] = MSTX_COLUMN_VARIES,
     [MSTX_SPAN_END] = MSTX_COLUMN_GROWS,
 };
+static const struct other span_others[MSTX_SPAN_COLUMNS] = {
+    [MSTX_SPAN_START] = {MSTX_SPAN_END + 1, true}};
 static const struct table spans = {.add = "INSERT INTO packed_spans VALUES(?,?,?)",
                                    .columns = MSTX_SPAN_COLUMNS,
                                    .slot = SPANS_AT,
                                    .hint = span_hints,
-                                   .times = 1u << MSTX_SPAN_START | 1u << MSTX_SPAN_END};
+                                   .other = span_others,
+                                   .times = 1u << MSTX_SPAN_START | 1u << MSTX_SPAN_END,
+                                   .rule = MSTX_RULE_PAIR,
+                                   .of = MSTX_SPAN_KIND};
 
 /* Copies each blob as a folded one of the same id. */
 static enum ms_rc fold_blobs(struct mstx_folder *f, const struct table *t, const char *sql,
@@ -336,4 +383,135 @@ enum ms_rc mstx__fold_joins(struct mstx_folder *f, struct ms_err *err)
 enum ms_rc mstx__fold_spans(struct mstx_folder *f, struct ms_err *err)
 {
     return fold_blobs(f, &spans, "SELECT id, data FROM packed_spans ORDER BY id", err);
+}
+
+/* ---- tables that are packed only when they are folded ---------------------------------------- */
+
+static const uint8_t name_hints[MSTX_NAME_COLUMNS] = {
+    [MSTX_NAME_TOTAL] = MSTX_COLUMN_VARIES, [MSTX_NAME_MIN] = MSTX_COLUMN_VARIES,
+    [MSTX_NAME_MAX] = MSTX_COLUMN_VARIES,   [MSTX_NAME_FIRST] = MSTX_COLUMN_GROWS,
+    [MSTX_NAME_LAST] = MSTX_COLUMN_VARIES,
+};
+static const struct other name_others[MSTX_NAME_COLUMNS] = {
+    [MSTX_NAME_MIN] = {MSTX_NAME_TOTAL + 1, false},
+    [MSTX_NAME_MAX] = {MSTX_NAME_TOTAL + 1, false},
+    [MSTX_NAME_LAST] = {MSTX_NAME_FIRST + 1, false},
+};
+static const struct table names = {.add = "INSERT INTO packed_names VALUES(?,?,?)",
+                                   .columns = MSTX_NAME_COLUMNS,
+                                   .slot = NAMES_AT,
+                                   .hint = name_hints,
+                                   .other = name_others,
+                                   .key = MSTX_NAME_NAME,
+                                   .rule = MSTX_RULE_PAIR,
+                                   .of = MSTX_NAME_EVENTS};
+
+static const uint8_t step_hints[MSTX_STEP_COLUMNS] = {
+    [MSTX_STEP_START] = MSTX_COLUMN_VARIES, [MSTX_STEP_END] = MSTX_COLUMN_GROWS};
+static const struct other step_others[MSTX_STEP_COLUMNS] = {
+    [MSTX_STEP_START] = {MSTX_STEP_END + 1, true}};
+static const struct table steps = {.add = "INSERT INTO packed_steps VALUES(?,?,?)",
+                                   .columns = MSTX_STEP_COLUMNS,
+                                   .slot = STEPS_AT,
+                                   .hint = step_hints,
+                                   .other = step_others,
+                                   .key = MSTX_STEP_NUMBER,
+                                   .rule = MSTX_RULE_CHANGE,
+                                   .of = MSTX_STEP_PROCESS};
+
+static const uint8_t rank_step_hints[MSTX_RANK_STEP_COLUMNS] = {
+    [MSTX_RANK_STEP_START] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_END] = MSTX_COLUMN_GROWS,
+    [MSTX_RANK_STEP_COMPUTING] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_COMM] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_EXPOSED] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_OVERLAPPED] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_FREE] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_BUBBLE] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_PREPARING] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_WAITING] = MSTX_COLUMN_VARIES,
+    [MSTX_RANK_STEP_BLAME] = MSTX_COLUMN_VARIES,
+};
+static const struct other rank_step_others[MSTX_RANK_STEP_COLUMNS] = {
+    [MSTX_RANK_STEP_START] = {MSTX_RANK_STEP_END + 1, true},
+    [MSTX_RANK_STEP_EXPOSED] = {MSTX_RANK_STEP_COMM + 1, false},
+};
+static const struct table rank_steps = {.add = "INSERT INTO packed_rank_steps VALUES(?,?,?)",
+                                        .columns = MSTX_RANK_STEP_COLUMNS,
+                                        .slot = RANK_STEPS_AT,
+                                        .hint = rank_step_hints,
+                                        .other = rank_step_others,
+                                        .key = MSTX_RANK_STEP_STEP,
+                                        .rule = MSTX_RULE_CHANGE,
+                                        .of = MSTX_RANK_STEP_PROCESS};
+
+/* Numbers of texts, by text. */
+static enum ms_rc list_texts(struct mstx_folder *f, struct ms_map *text, struct ms_arena *arena,
+                             struct ms_err *err)
+{
+    struct ms_stmt *st;
+    enum ms_rc rc = MS_OK;
+    MS_TRY(ms_store_prepare(mstx_tl_store(f->from), &st,
+                            "SELECT id, value FROM strings ORDER BY id", err));
+    while (ms_stmt_next(st, &rc, err)) {
+        const struct ms_str value = ms_stmt_get_str(st, 1);
+        if (ms_stmt_get_i64(st, 0) != (int64_t)text->keys.n + 1)
+            rc = ms_fail(err, MS_E_FORMAT, "the texts of run.db are not numbered from 1");
+        else if (ms_map_put_copy(text, value, arena, NULL) == MS_MAP_NONE)
+            rc = ms_no_memory(err);
+    }
+    ms_stmt_free(st);
+    return rc;
+}
+
+/* Appends the current row of a statement; texts become their numbers. */
+static enum ms_rc take_row(struct rows *r, struct ms_stmt *st, const struct ms_map *text,
+                           struct ms_err *err)
+{
+    for (unsigned c = 0; c < r->table->columns; c++) {
+        const bool is_text = r->table->slot == STEPS_AT && c == MSTX_STEP_NAME;
+        int64_t v = MSTX_ROWS_NULL;
+        if (!ms_stmt_is_null(st, (int)c))
+            v = is_text ? (int64_t)ms_map_get(text, ms_stmt_get_str(st, (int)c)) + 1
+                        : ms_stmt_get_i64(st, (int)c);
+        if (is_text && v > UINT32_MAX)
+            return ms_fail(err, MS_E_FORMAT, "the name of a step is not among the texts of run.db");
+        r->cell[c][r->n] = v;
+    }
+    r->n++;
+    return write_some(r, false, err);
+}
+
+static enum ms_rc fold_table(struct mstx_folder *f, const struct table *t, const char *sql,
+                             const struct ms_map *text, struct ms_err *err)
+{
+    struct rows *r = NULL;
+    struct ms_stmt *st;
+    MS_TRY(ms_store_prepare(mstx_tl_store(f->from), &st, sql, err));
+    enum ms_rc rc = new_rows(&r, f, t, err);
+    while (rc == MS_OK && ms_stmt_next(st, &rc, err))
+        rc = take_row(r, st, text, err);
+    if (rc == MS_OK)
+        rc = write_some(r, true, err);
+    free_rows(r);
+    ms_stmt_free(st);
+    return rc;
+}
+
+enum ms_rc mstx__fold_figures(struct mstx_folder *f, struct ms_err *err)
+{
+    static const size_t TEXTS_MAX = (size_t)1 << 34;
+    struct ms_map text = {0};
+    struct ms_arena *arena = ms_arena_new(TEXTS_MAX);
+    enum ms_rc rc = arena != NULL ? list_texts(f, &text, arena, err) : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = fold_table(f, &names, "SELECT * FROM names ORDER BY track, name", &text, err);
+    if (rc == MS_OK)
+        rc = fold_table(f, &steps, "SELECT * FROM steps ORDER BY process, start_ns, number", &text,
+                        err);
+    if (rc == MS_OK)
+        rc = fold_table(f, &rank_steps, "SELECT * FROM rank_steps ORDER BY rowid", &text, err);
+    ms_map_free(&text);
+    ms_arena_free(arena);
+    return rc;
 }

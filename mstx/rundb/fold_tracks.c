@@ -36,7 +36,7 @@ struct folding {
     uint16_t step[MSTX_FOLD_POINTS], owner[MSTX_FOLD_POINTS];
     int64_t time[MSTX_FOLD_POINTS], off[MSTX_FOLD_POINTS], off_leader[MSTX_FOLD_POINTS];
     uint16_t class[MSTX_FOLD_POINTS];
-    struct mstx_point point[MSTX_FOLD_POINTS];
+    struct mstx_fold_point point[MSTX_FOLD_POINTS];
     uint32_t classes, steps; /* steps: of a period; 0: not periodic */
     int64_t cell[MSTX_CHUNK_MAX];
 };
@@ -127,7 +127,7 @@ static void set_classes(struct folding *t)
     for (uint32_t i = 0; i < t->points; i++) {
         const struct mstx_event *e = &t->ev[t->owner[i]];
         const uint64_t shape = (uint64_t)e->depth << 16 | (uint64_t)e->kind << 8 | e->flags;
-        t->point[i] = (struct mstx_point){shape << 32 | e->name, t->step[i] >= MSTX_POINT_END};
+        t->point[i] = (struct mstx_fold_point){shape << 32 | e->name, t->step[i] >= MSTX_POINT_END};
     }
     mstx__point_classes(t->point, t->points, CLASSES, t->class);
     t->classes = 1;

@@ -32,8 +32,13 @@ static enum ms_rc copy_tables(struct ms_store *s, struct ms_err *err)
 {
     static const char all[] =
         "SELECT name, sql, name IN ('blobs', 'chunks', 'levels', 'packed_calls',"
-        " 'packed_joins', 'packed_spans') FROM plain.sqlite_master"
-        " WHERE type = 'table' ORDER BY rowid";
+        " 'packed_joins', 'packed_spans') FROM plain.sqlite_master WHERE type = 'table' AND"
+        " name NOT IN ('names', 'steps', 'rank_steps') ORDER BY rowid";
+    static const char folded[] =
+        "CREATE TABLE fold_parts(id INTEGER PRIMARY KEY, data BLOB);"
+        "CREATE TABLE packed_names(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
+        "CREATE TABLE packed_steps(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);"
+        "CREATE TABLE packed_rank_steps(id INTEGER PRIMARY KEY, rows INTEGER, data BLOB);";
     struct ms_stmt *st;
     struct ms_buf sql = {.max = BUFFER_MAX};
     enum ms_rc rc = MS_OK;
@@ -46,7 +51,7 @@ static enum ms_rc copy_tables(struct ms_store *s, struct ms_err *err)
                           MS_STR_ARG(name), MS_STR_ARG(name));
     }
     ms_stmt_free(st);
-    ms_buf_puts(&sql, "CREATE TABLE fold_parts(id INTEGER PRIMARY KEY, data BLOB);");
+    ms_buf_puts(&sql, folded);
     ms_buf_z(&sql);
     if (rc == MS_OK)
         rc = ms_buf_check(&sql, err);
@@ -90,7 +95,8 @@ static enum ms_rc fold_processes(struct mstx_folder *f, struct ms_err *err)
         MS_TRY(mstx__fold_calls(f, p, err));
     }
     MS_TRY(mstx__fold_joins(f, err));
-    return mstx__fold_spans(f, err);
+    MS_TRY(mstx__fold_spans(f, err));
+    return mstx__fold_figures(f, err);
 }
 
 static void free_folder(struct mstx_folder *f)
@@ -123,7 +129,7 @@ enum ms_rc mstx__fold_database(const char *db, const char *to, int64_t bound_ns,
                             .blob = {.max = BUFFER_MAX},
                             .code = {.max = BUFFER_MAX}};
     MS_TRY(mstx_tl_open(&f.from, db, err));
-    enum ms_rc rc = ms_store_create_interim(&f.to, to, err);
+    enum ms_rc rc = ms_store_create_dense(&f.to, to, err);
     if (rc == MS_OK)
         rc = fold_into(&f, db, bound_ns, err);
     free_folder(&f);

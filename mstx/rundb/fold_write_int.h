@@ -60,6 +60,8 @@ enum ms_rc mstx__fold_take_calls(struct mstx_folder *f, size_t process,
 /* Writes them, after the events of the process. */
 enum ms_rc mstx__fold_calls(struct mstx_folder *f, size_t process, struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__fold_joins(struct mstx_folder *f, struct ms_err *err) MS_MUST_USE;
+/* Writes names, steps and rank_steps, which are plain tables unless they are folded. */
+enum ms_rc mstx__fold_figures(struct mstx_folder *f, struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__fold_spans(struct mstx_folder *f, struct ms_err *err) MS_MUST_USE;
 
 #endif

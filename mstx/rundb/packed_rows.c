@@ -285,8 +285,8 @@ static enum ms_rc get_other(struct mstx_rows *r, unsigned column, struct ms_err 
     const int64_t *other = mstx__rows_column(r, from, err);
     if (other == NULL)
         return MS_E_FORMAT;
-    MS_TRY(mstx__fold_column(r->fold, (struct ms_str){(const char *)b.at, (uint32_t)(b.end - b.at)},
-                             cell, r->n, err));
+    MS_TRY(mstx__fold_column(
+        r->fold, r, (struct ms_str){(const char *)b.at, (uint32_t)(b.end - b.at)}, cell, err));
     for (uint32_t i = 0; i < r->n; i++) {
         const int64_t v = !is_before ? other[i] : i != 0 ? other[i - 1] : 0;
         cell[i] = (int64_t)((uint64_t)cell[i] + (uint64_t)v);
@@ -300,7 +300,7 @@ static const int64_t *get_folded(struct mstx_rows *r, unsigned column, struct ms
     const struct ms_str bytes = bytes_of(r, column);
     int64_t *cell = cells_of(r, column);
     const enum ms_rc rc = is_other(bytes) ? get_other(r, column, err)
-                                          : mstx__fold_column(r->fold, bytes, cell, r->n, err);
+                                          : mstx__fold_column(r->fold, r, bytes, cell, err);
     r->column[column].is_known = rc == MS_OK;
     return rc == MS_OK ? cell : NULL;
 }
