@@ -14,6 +14,8 @@ enum { FITTED_MAX = 256 };
 /* A new model is tried where the best stored one takes so many more bits for a number than for those it
  * was made of. */
 static const double WORSE = 1.02, WORSE_BITS = 0.05;
+/* It is kept when it takes, with its own size, at most this part of the bits. */
+static const double BETTER = 0.97;
 
 static void free_fitted(struct mstx_fitted *x)
 {
@@ -284,7 +286,7 @@ enum ms_rc mstx__fit(struct mstx_fits *f, uint64_t key, const struct mstx_number
             return ms_no_memory(err);
         const double now = count_bits(new, v);
         new->bits_each = v->n != 0 ? now / v->n : 0;
-        if (x == NULL || now + size_of_model(&new->model) < bits) {
+        if (x == NULL || now + size_of_model(&new->model) < BETTER * bits) {
             x = new;
             if (!keep(f, x)) {
                 free_fitted(x);
