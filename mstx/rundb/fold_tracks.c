@@ -7,7 +7,7 @@
  */
 #include "mstx/rundb/fold_write_int.h"
 
-#include "mstx/format/comm.h"
+#include "mstx/format/step_name.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -187,7 +187,9 @@ static enum ms_rc choose_leader(struct folding *t, uint64_t structure, int64_t c
     t->leader_structure = structure;
     for (size_t i = f->leader.n; i-- > 0;) {
         const struct mstx_fold_leader *l = &f->leader.p[i];
-        const double gain = l->structure == structure && l->chunks != 0 ? gain_of(t, l) : 0;
+        const double gain = l->structure == structure && l->quantum == f->quantum && l->chunks != 0
+                                ? gain_of(t, l)
+                                : 0;
         if (gain > best) {
             best = gain;
             t->leader = l;
@@ -198,7 +200,8 @@ static enum ms_rc choose_leader(struct folding *t, uint64_t structure, int64_t c
     struct mstx_fold_leader *own = ms_vec_push(&f->leader);
     if (own == NULL)
         return ms_no_memory(err);
-    *own = (struct mstx_fold_leader){.structure = structure, .first_chunk = chunk};
+    *own = (struct mstx_fold_leader){
+        .structure = structure, .quantum = f->quantum, .first_chunk = chunk};
     own->n = t->points < MSTX_FOLD_SAMPLE ? t->points : MSTX_FOLD_SAMPLE;
     memcpy(own->time, t->time, own->n * sizeof *own->time);
     return MS_OK;
@@ -454,6 +457,26 @@ static enum ms_rc fold_levels(struct folding *t, size_t track, struct ms_err *er
     return rc;
 }
 
+/* Tells whether at least half of the first events of a track are steps. */
+static enum ms_rc look_for_steps(struct mstx_folder *f, size_t track, bool *found,
+                                 struct ms_err *err)
+{
+    enum { FIRST = 64 };
+    struct mstx_cursor *c;
+    const struct mstx_event *e;
+    int64_t number;
+    unsigned n = 0, steps = 0;
+    MS_TRY(mstx__cursor_new(&c, f->from, track, err));
+    enum ms_rc rc = mstx__cursor_next(c, &e, err);
+    while (rc == MS_OK && e != NULL && n++ < FIRST) {
+        steps += mstx_is_step_name(mstx_tl_text(f->from, e->name), &number);
+        rc = mstx__cursor_next(c, &e, err);
+    }
+    mstx__cursor_free(c);
+    *found = 2 * steps >= n && steps != 0;
+    return rc;
+}
+
 enum ms_rc mstx__fold_track(struct mstx_folder *f, size_t track, struct ms_err *err)
 {
     struct folding *t = ms_calloc(1, sizeof *t);
@@ -462,7 +485,11 @@ enum ms_rc mstx__fold_track(struct mstx_folder *f, size_t track, struct ms_err *
     t->f = f;
     begin_level(t, 0);
     const size_t leaders = f->leader.n;
-    enum ms_rc rc = fold_events(t, track, err);
+    bool has_steps = false;
+    enum ms_rc rc = look_for_steps(f, track, &has_steps, err);
+    f->quantum = has_steps ? 1 : mstx__fold_quantum(f); /* steps are figures of reports */
+    if (rc == MS_OK)
+        rc = fold_events(t, track, err);
     if (rc == MS_OK)
         rc = end_level(t, track, err);
     if (rc == MS_OK && f->leader.n != leaders)

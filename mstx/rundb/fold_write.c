@@ -92,8 +92,10 @@ static enum ms_rc fold_processes(struct mstx_folder *f, struct ms_err *err)
             if (mstx_tl_track(f->from, t)->process == p)
                 MS_TRY(mstx__fold_track(f, t, err));
         }
+        f->quantum = mstx__fold_quantum(f);
         MS_TRY(mstx__fold_calls(f, p, err));
     }
+    f->quantum = mstx__fold_quantum(f);
     MS_TRY(mstx__fold_joins(f, err));
     MS_TRY(mstx__fold_spans(f, err));
     return mstx__fold_figures(f, err);
@@ -125,9 +127,8 @@ static enum ms_rc fold_into(struct mstx_folder *f, const char *db, int64_t bound
 enum ms_rc mstx__fold_database(const char *db, const char *to, int64_t bound_ns, struct ms_err *err)
 {
     ms_assert(bound_ns >= 0 && bound_ns <= MSTX_FOLD_BOUND_MAX);
-    struct mstx_folder f = {.quantum = bound_ns != 0 ? 2 * bound_ns : 1,
-                            .blob = {.max = BUFFER_MAX},
-                            .code = {.max = BUFFER_MAX}};
+    struct mstx_folder f = {
+        .bound = bound_ns, .blob = {.max = BUFFER_MAX}, .code = {.max = BUFFER_MAX}};
     MS_TRY(mstx_tl_open(&f.from, db, err));
     enum ms_rc rc = ms_store_create_dense(&f.to, to, err);
     if (rc == MS_OK)

@@ -26,6 +26,7 @@ enum { MSTX_FOLD_SAMPLE = 512 };
 /* A track whose times predict those of others. */
 struct mstx_fold_leader {
     uint64_t structure; /* of its first chunk */
+    int64_t quantum;
     int64_t first_chunk;
     uint32_t chunks, n;
     int64_t time[MSTX_FOLD_SAMPLE]; /* of its first points, in quanta */
@@ -36,7 +37,8 @@ struct mstx_folder {
     struct ms_store *to;
     struct mstx_fold *read; /* of `to` */
     struct mstx_put *put;
-    int64_t quantum;
+    int64_t quantum; /* of the times of the current track or table */
+    int64_t bound;   /* of times other than those of steps: twice this is their quantum */
     struct ms_stmt *add_chunk, *add_blob, *add_level;
     struct ms_buf blob, code;
     int64_t chunks;                       /* written */
@@ -45,6 +47,11 @@ struct mstx_folder {
     MS_VEC(struct mstx_fold_leader) leader;
     uint32_t period; /* of the last track that has one */
 };
+
+static inline int64_t mstx__fold_quantum(const struct mstx_folder *f)
+{
+    return f->bound != 0 ? 2 * f->bound : 1;
+}
 
 /* Rounds to the nearest multiple of the quantum. */
 static inline int64_t mstx__fold_round(const struct mstx_folder *f, int64_t t)
