@@ -55,7 +55,7 @@ enum ms_rc mstx__model_read(struct mstx_model *m, struct ms_str text, struct ms_
 {
     struct mstx_bytes b = mstx_bytes_of(text);
     *m = (struct mstx_model){.contexts = (uint32_t)mstx_get_below(&b, MSTX_CONTEXTS + 1)};
-    m->context = ms_calloc(MSTX_CONTEXTS, sizeof *m->context);
+    m->context = ms_calloc(m->contexts + (size_t)1, sizeof *m->context);
     if (m->context == NULL)
         return ms_no_memory(err);
     for (uint32_t i = 0; i < m->contexts && !b.bad; i++)

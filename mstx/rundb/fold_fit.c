@@ -123,7 +123,7 @@ static void free_making(struct making *k)
     ms_free(k->b);
 }
 
-/* Sets the centre of a class; returns the mean size of the differences, in half bits. */
+/* Sets the centre of a class; returns the mean size of the differences, in bits. */
 static unsigned fit_class(struct making *k, uint32_t class, struct mstx_class *c)
 {
     const uint32_t first = k->from[class], n = k->from[class + 1] - first;
@@ -141,15 +141,15 @@ static unsigned fit_class(struct making *k, uint32_t class, struct mstx_class *c
         *c = (struct mstx_class){.centre = by_leader, .by_leader = true};
         bits = bits_leader;
     }
-    return (unsigned)(2 * bits / n);
+    return (unsigned)(bits / n);
 }
 
 /* Numbers the contexts of classes by the sizes of their differences. */
 static void fit_classes(struct making *k, struct mstx_model *m)
 {
-    uint8_t context[2 * 64 + 1] = {0}; /* 1 + number, by half of the size */
+    uint8_t context[2 * 64 + 1] = {0}; /* 1 + number, by size */
     for (uint32_t c = 0; c < m->classes; c++) {
-        const unsigned step = fit_class(k, c, &m->class[c]) / 2;
+        const unsigned step = fit_class(k, c, &m->class[c]);
         if (context[step] == 0 && m->contexts < MSTX_CONTEXTS)
             context[step] = (uint8_t)++m->contexts;
         for (unsigned near = 1; context[step] == 0; near++) { /* all are in use */
@@ -231,8 +231,13 @@ static struct mstx_fitted *make_fitted(uint64_t key, const struct mstx_numbers *
 /* About how many bits a model takes after compression. */
 static double size_of_model(const struct mstx_model *m)
 {
-    enum { CLASS = 18, CONTEXT = 25 * 12 };
-    return 64 + (double)m->classes * CLASS + (double)m->contexts * CONTEXT;
+    enum { ROW = 200, CLASS = 20, SYMBOL = 18 };
+    unsigned symbols = 0;
+    for (uint32_t k = 0; k < m->contexts; k++) {
+        for (unsigned s = 0; s < MSTX_SYMBOLS; s++)
+            symbols += m->context[k].from[s] != m->context[k].from[s + 1];
+    }
+    return ROW + (double)m->classes * CLASS + (double)symbols * SYMBOL;
 }
 
 /* ---- choosing ------------------------------------------------------------------------------ */

@@ -113,8 +113,9 @@ static enum ms_rc read_kind(struct mstx_part *p, struct ms_str text, size_t *byt
         MS_TRY(read_structure(p, &b, bytes, err));
         break;
     case MSTX_PART_MODEL:
-        *bytes += MSTX_CONTEXTS * sizeof(struct mstx_context);
-        return mstx__model_read(&p->model, ms_str_sub(text, 1, text.n), err);
+        MS_TRY(mstx__model_read(&p->model, ms_str_sub(text, 1, text.n), err));
+        *bytes += p->model.contexts * sizeof *p->model.context;
+        return MS_OK;
     default:
         return fail_part(err);
     }
