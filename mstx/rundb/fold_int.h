@@ -21,6 +21,7 @@ struct mstx_leader {
 };
 
 struct mstx_fold {
+    struct mstx_folded_columns columns; /* first, so that its reader finds the rest */
     struct ms_store *store;
     struct ms_stmt *get_blob;
     struct mstx_parts parts;
@@ -37,15 +38,6 @@ struct mstx_fold {
     uint16_t owner[MSTX_FOLD_POINTS]; /* of a point: its event */
     bool ends[MSTX_FOLD_POINTS];      /* it is the end of its event */
 };
-
-enum ms_rc mstx__fold_damaged(struct ms_err *err);
-enum ms_rc mstx__fold_get_column(struct mstx_fold *f, struct mstx_bytes *b, int64_t *cell,
-                                 uint32_t n, unsigned deep, struct ms_err *err) MS_MUST_USE;
-void mstx__pattern_values(const struct mstx_part *p, uint64_t first, uint64_t turn, int64_t *cell,
-                          uint32_t n);
-/* Reads the events of a chunk of any version; valid until the next call. */
-enum ms_rc mstx__fold_chunk(struct mstx_fold *f, int64_t chunk, const struct mstx_event **ev,
-                            uint32_t *n, struct ms_err *err) MS_MUST_USE;
 
 /* Classes of the points of a chunk that has no period, see fold_read.h. */
 struct mstx_fold_point {

@@ -83,7 +83,6 @@ static inline uint32_t mstx__fold_class(enum mstx_fold_rule rule, uint64_t perio
 }
 
 struct mstx_fold;
-struct mstx_rows;
 /* Makes a reader for a store, which outlives it. */
 enum ms_rc mstx__fold_new(struct mstx_fold **out, struct ms_store *s,
                           struct ms_err *err) MS_MUST_USE;
@@ -99,9 +98,9 @@ enum ms_rc mstx__fold_events(struct mstx_fold *f, struct ms_str blob, struct mst
                              uint32_t *n, struct ms_err *err) MS_MUST_USE;
 /* As mstx_pack_has_name. */
 bool mstx__fold_has_name(struct mstx_fold *f, struct ms_str blob, mstx_name_test test, void *ctx);
-/* Unpacks a column of rows, which takes all of the bytes. */
-enum ms_rc mstx__fold_column(struct mstx_fold *f, struct mstx_rows *rows, struct ms_str bytes,
-                             int64_t *cell, struct ms_err *err) MS_MUST_USE;
+/* The reader of folded columns, for packed rows (packed_rows.h). */
+struct mstx_folded_columns;
+const struct mstx_folded_columns *mstx__fold_columns(const struct mstx_fold *f);
 
 /* For the writer: the times of the points of a folded chunk without a leader, in quanta. */
 enum ms_rc mstx__fold_points(struct mstx_fold *f, int64_t chunk, const int64_t **time, uint32_t *n,

@@ -230,7 +230,7 @@ enum ms_rc mstx__rows_look(struct mstx_rows *r, struct ms_str blob, unsigned col
     ms_assert(columns <= MSTX_ROWS_COLUMNS);
     struct mstx_bytes b = mstx_bytes_of(blob);
     uint64_t bytes[MSTX_ROWS_COLUMNS];
-    const bool is_folded = mstx__is_folded(blob) && r->fold != NULL;
+    const bool is_folded = mstx__is_folded(blob) && r->folded != NULL;
     r->n = 0;
     b.bad |= mstx_get_byte(&b) != (is_folded ? MSTX_FOLDED : VERSION);
     r->columns = mstx_get_byte(&b);
@@ -285,8 +285,8 @@ static enum ms_rc get_other(struct mstx_rows *r, unsigned column, struct ms_err 
     const int64_t *other = mstx__rows_column(r, from, err);
     if (other == NULL)
         return MS_E_FORMAT;
-    MS_TRY(mstx__fold_column(
-        r->fold, r, (struct ms_str){(const char *)b.at, (uint32_t)(b.end - b.at)}, cell, err));
+    MS_TRY(r->folded->read(
+        r->folded, r, (struct ms_str){(const char *)b.at, (uint32_t)(b.end - b.at)}, cell, err));
     for (uint32_t i = 0; i < r->n; i++) {
         const int64_t v = !is_before ? other[i] : i != 0 ? other[i - 1] : 0;
         cell[i] = (int64_t)((uint64_t)cell[i] + (uint64_t)v);
@@ -300,7 +300,7 @@ static const int64_t *get_folded(struct mstx_rows *r, unsigned column, struct ms
     const struct ms_str bytes = bytes_of(r, column);
     int64_t *cell = cells_of(r, column);
     const enum ms_rc rc = is_other(bytes) ? get_other(r, column, err)
-                                          : mstx__fold_column(r->fold, r, bytes, cell, err);
+                                          : r->folded->read(r->folded, r, bytes, cell, err);
     r->column[column].is_known = rc == MS_OK;
     return rc == MS_OK ? cell : NULL;
 }

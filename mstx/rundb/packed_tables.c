@@ -115,7 +115,7 @@ static enum ms_rc open_scan(const struct kind *kind, struct mstx_packed_source *
     s->kind = kind;
     s->index = (struct mstx_packed_index *)((char *)from + kind->index);
     enum ms_rc rc = mstx__rows_new(&s->rows, err);
-    s->rows.fold = from->fold;
+    s->rows.folded = from->folded;
     if (rc != MS_OK)
         ms_free(s);
     return rc;
@@ -678,7 +678,7 @@ static enum ms_rc each_blob(struct mstx_packed_source *from, const struct kind *
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(from->store, &st, kind->all, err));
     enum ms_rc rc = mstx__rows_new(&rows, err);
-    rows.fold = from->fold;
+    rows.folded = from->folded;
     if (rc == MS_OK)
         rc = read_blobs(st, &rows, kind->packed, fn, ctx, err);
     mstx__rows_free(&rows);

@@ -147,7 +147,7 @@ void mstx__packed_free(struct mstx_packed_out *p);
 /* Context of the virtual tables; must stay valid as long as the store is open. */
 struct mstx_packed_source {
     struct ms_store *store;
-    struct mstx_fold *fold;                        /* reads folded blobs */
+    const struct mstx_folded_columns *folded;      /* reads folded blobs */
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
     void *ctx;
     struct mstx_packed_index calls, joins, spans, names, steps, rank_steps;

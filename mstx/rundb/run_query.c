@@ -206,7 +206,10 @@ enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *e
         tl->args = (struct mstx_texts_in){.store = tl->store, .arena = tl->arena};
         rc = mstx__fold_new(&tl->fold, tl->store, err);
         tl->packed = (struct mstx_packed_source){
-            .store = tl->store, .fold = tl->fold, .text = text_of, .ctx = tl};
+            .store = tl->store,
+            .folded = tl->fold != NULL ? mstx__fold_columns(tl->fold) : NULL,
+            .text = text_of,
+            .ctx = tl};
         if (rc == MS_OK)
             rc = read_tables(tl, err);
         if (rc == MS_OK)

@@ -40,7 +40,7 @@ static void read_rows(struct mstx_fold *f, struct ms_str blob)
     const unsigned columns = blob.n > 1 ? (uint8_t)blob.p[1] % (MSTX_ROWS_COLUMNS + 1u) : 0;
     const enum ms_rc rc = mstx__rows_new(&rows, &err);
     assert(rc == MS_OK);
-    rows.fold = f;
+    rows.folded = mstx__fold_columns(f);
     if (mstx__rows_look(&rows, blob, columns, &err) == MS_OK) {
         for (unsigned c = 0; c < columns; c++) {
             ms_err_clear(&err);
