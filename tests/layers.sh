@@ -100,7 +100,7 @@ home yaml.h 'compare/'
 home xlsxwriter.h 'compare/'
 home mpi.h '(probe/base/par_mpi\.c|mstx/hook/mpi/)'
 home expat.h 'compare/'
-home zlib.h '(compare/write/xlsx_read|compare/config/config_zip|web/serve/route|mstx/foreign/trace_source)\.c'
+home zlib.h '(compare/write/xlsx_read|compare/config/config_zip|web/serve/route|mstx/foreign/trace_source|mstx/rundb/fold_parts)\.c'
 
 product=$(find probe mstx compare viz web -name '*.[ch]' 2>/dev/null)
 banned='\b(gets|strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|strtod|system|setlocale|abort)[[:space:]]*\('

@@ -4,6 +4,7 @@
  */
 #include "mstx/conclude/conclude.h"
 #include "mstx/conclude/run_ready.h"
+#include "mstx/rundb/fold_write.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/cpu.h"
@@ -19,8 +20,8 @@
 
 struct args {
     struct ms_opt_list path;
-    const char *output, *rank_from;
-    bool summary;
+    const char *output, *rank_from, *times;
+    bool summary, fold;
     int format;
     double missing_after;
 };
@@ -39,6 +40,12 @@ static const struct ms_opt opts[] = {
     {"summary", NULL, MS_OPT_FLAG, offsetof(struct args, summary),
      .help = "only what ranks say together: who makes the others wait, which links are slow; no "
              "timeline and no single calls"},
+    {"fold", NULL, MS_OPT_FLAG, offsetof(struct args, fold),
+     .help =
+         "store once what repeats over steps and ranks: the same rows in a fraction of the bytes"},
+    {"times", NULL, MS_OPT_TEXT, offsetof(struct args, times), "BOUND", .dflt = "exact",
+     .help = "of a folded database: 'exact', or by how much times may differ from those recorded, "
+             "such as 100ns or 1us; implies --fold"},
     {"missing_after", NULL, MS_OPT_REAL, offsetof(struct args, missing_after), "SECONDS",
      .dflt = "300",
      .help = "a rank whose process may still be running is missing from a collective once the "
@@ -107,6 +114,32 @@ static enum ms_rc check_limit(double seconds, struct ms_err *err)
     return ms_fail(err, MS_E_ARG, "--missing_after takes a number of seconds, at most a year");
 }
 
+/* Reads a bound such as 100ns, 1us or 2ms. */
+static enum ms_rc read_bound(const char *text, int64_t *bound_ns, struct ms_err *err)
+{
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}};
+    const struct ms_str s = ms_str_of(text);
+    const uint32_t digits = ms_str_digits(s, 0);
+    uint64_t n;
+    *bound_ns = 0;
+    if (ms_str_is(s, "exact"))
+        return MS_OK;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (!ms_str_is(ms_str_sub(s, digits, s.n), units[i].name) ||
+            !ms_str_u64(ms_str_sub(s, 0, digits), &n) || n == 0 ||
+            n > (uint64_t)MSTX_FOLD_BOUND_MAX)
+            continue;
+        *bound_ns = (int64_t)n * units[i].ns;
+        if (*bound_ns <= MSTX_FOLD_BOUND_MAX)
+            return MS_OK;
+    }
+    return ms_fail(err, MS_E_ARG,
+                   "--times takes 'exact' or a bound from 1ns to 100ms, such as 100ns");
+}
+
 static enum ms_rc check_paths(const struct args *a, struct ms_err *err)
 {
     if (a->path.n <= 1 || a->output != NULL)
@@ -125,9 +158,13 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
     struct mstx_import_result r;
     struct ms_progress bar = {.what = "reading"};
     const bool is_first = ms_par_rank(par) == 0;
+    int64_t bound_ns;
+    MS_TRY(read_bound(a->times != NULL ? a->times : "exact", &bound_ns, err));
     char *db = a->output == NULL ? mstx_db_path(path) : ms_str_dup(ms_str_of(a->output));
     const struct mstx_import_how how = {
         .summary = a->summary,
+        .fold = a->fold || a->times != NULL,
+        .bound_ns = bound_ns,
         .missing_after_s = a->missing_after,
         .par = par,
         .more = a->path.n > 1 ? (const char *const *)a->path.items + 1 : NULL,

@@ -133,7 +133,7 @@ static enum ms_rc look_at_calls(struct reading *r, struct ms_err *err)
         r->place.p[r->place.n++] = UINT32_MAX;
     r->first_ns = INT64_MAX;
     r->last_ns = INT64_MIN;
-    MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), count_calls, r, err));
+    MS_TRY(mstx__packed_each_call(mstx__tl_packed(r->tl), count_calls, r, err));
     r->until_ns = INT64_MAX;
     r->to->is_part = r->found > MSTX_CALLS_JUDGED;
     if (r->to->is_part)
@@ -334,7 +334,7 @@ static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, st
     MS_TRY(read_groups(r, err));
     MS_TRY(look_at_calls(r, err));
     MS_TRY(find_places(r, err));
-    MS_TRY(mstx__packed_each_call(mstx_tl_store(r->tl), take_calls, r, err));
+    MS_TRY(mstx__packed_each_call(mstx__tl_packed(r->tl), take_calls, r, err));
     MS_TRY(mstx__use_rows_read(r->tl, r->to->process.p, r->to->process.n, &r->to->use, err));
     MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));
     bool is_one_boot;

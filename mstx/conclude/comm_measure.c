@@ -219,7 +219,7 @@ enum ms_rc mstx_comm_measure(struct mstx_tl *tl, mstx_comm_rows *rows, struct ms
 {
     struct sums s = {0};
     *rows = (mstx_comm_rows){0};
-    enum ms_rc rc = mstx__packed_each_call(mstx_tl_store(tl), count_calls, &s, err);
+    enum ms_rc rc = mstx__packed_each_call(mstx__tl_packed(tl), count_calls, &s, err);
     if (rc == MS_OK)
         rc = make_rows(tl, &s, rows, err);
     ms_vec_free(&s.list);

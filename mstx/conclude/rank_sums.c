@@ -364,13 +364,14 @@ static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *e
 
 /* ---- making ----------------------------------------------------------------- */
 
-static enum ms_rc sum_up(struct mstx_rank_sums *s, struct ms_store *store, struct ms_err *err)
+static enum ms_rc sum_up(struct mstx_rank_sums *s, struct mstx_tl *tl, struct ms_err *err)
 {
+    struct ms_store *store = mstx_tl_store(tl);
     MS_TRY(read_ranks(s, store, err));
     MS_TRY(read_groups(s, store, err));
-    MS_TRY(mstx__packed_each_join(store, take_joins, s, err));
+    MS_TRY(mstx__packed_each_join(mstx__tl_packed(tl), take_joins, s, err));
     ms_vec_sort(&s->joins, by_place);
-    MS_TRY(mstx__packed_each_call(store, take_calls, s, err));
+    MS_TRY(mstx__packed_each_call(mstx__tl_packed(tl), take_calls, s, err));
     end_process(s);
     ms_vec_sort(&s->sizes, frequent_first);
     return MS_OK;
@@ -382,7 +383,7 @@ enum ms_rc mstx__rank_sums_make(struct mstx_rank_sums **sums, struct mstx_tl *tl
     *sums = ms_calloc(1, sizeof **sums);
     if (*sums == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = sum_up(*sums, mstx_tl_store(tl), err);
+    enum ms_rc rc = sum_up(*sums, tl, err);
     if (rc != MS_OK) {
         mstx__rank_sums_free(*sums);
         *sums = NULL;

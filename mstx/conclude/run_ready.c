@@ -9,6 +9,7 @@
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
 #include "mstx/import/exchange.h"
+#include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
 
@@ -66,7 +67,8 @@ static enum ms_rc look_for_live(struct ms_store *s, bool *live)
     MS_TRY(ms_store_prepare(
         s, &st,
         "SELECT 1 FROM processes WHERE state IN ('running', 'not finished') UNION ALL"
-        " SELECT 1 FROM meta WHERE key = 'version' AND value <> '" MSTX_DB_VERSION "'",
+        " SELECT 1 FROM meta WHERE key = 'version' AND"
+        " value NOT IN ('" MSTX_DB_VERSION "', '" MSTX_DB_FOLDED "')",
         NULL));
     enum ms_rc rc = ms_stmt_step(st, live, NULL);
     ms_stmt_free(st);
@@ -291,10 +293,13 @@ static void name_database(struct ms_err *err, const char *whole, const char *db)
 
 /* Publishes a copy whose bytes do not depend on how many processes wrote the database. */
 static enum ms_rc publish_database(const char *whole, const char *copy, const char *db,
-                                   struct ms_err *err)
+                                   const struct mstx_import_how *how, struct ms_err *err)
 {
     unlink(copy);
-    MS_TRY(ms_store_copy_in_order(whole, copy, err));
+    if (how->fold)
+        MS_TRY(mstx__fold_database(whole, copy, how->bound_ns, err));
+    else
+        MS_TRY(ms_store_copy_in_order(whole, copy, err));
     return publish_file(copy, db, err);
 }
 
@@ -332,7 +337,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     if (rc == MS_OK) {
         rc = import_to(path, whole, how, result, err);
         if (rc == MS_OK && is_first)
-            rc = publish_database(whole, copy, db, err);
+            rc = publish_database(whole, copy, db, how, err);
         if (rc != MS_OK)
             name_database(err, whole, db);
         drop_tmp(copy);
@@ -344,29 +349,41 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     return rc;
 }
 
-/* Returns the limit of `msprobe import --missing_after` that the database at `db` was made with; 0:
- * none.  Viewers import a run that is going on again and again, and the limit of the user holds. */
-static double last_limit(const char *db)
+/* Reads a number of the table meta of a database; `otherwise` when there is none. */
+static double last_number(struct ms_store *s, const char *key, double otherwise)
+{
+    struct ms_stmt *st;
+    bool more = false;
+    if (ms_store_prepare(s, &st, "SELECT CAST(value AS REAL) FROM meta WHERE key = ?", NULL) !=
+        MS_OK)
+        return otherwise;
+    ms_stmt_str(st, 1, ms_str_of(key));
+    if (ms_stmt_step(st, &more, NULL) == MS_OK && more)
+        otherwise = ms_stmt_get_f64(st, 0);
+    ms_stmt_free(st);
+    return otherwise;
+}
+
+/* Sets what the user of `msprobe import` chose for the database at `db`: viewers import a run that is
+ * going on again and again, and the choice holds. */
+static void choose_as_last(const char *db, struct mstx_import_how *how)
 {
     struct ms_store *s;
-    struct ms_stmt *st = NULL;
-    bool more = false;
-    double limit = 0;
     if (ms_path_kind(db) != MS_KIND_FILE || ms_store_open(&s, db, NULL) != MS_OK)
-        return 0;
-    if (ms_store_prepare(s, &st, "SELECT CAST(value AS REAL) FROM meta WHERE key = 'missing_after'",
-                         NULL) == MS_OK &&
-        ms_stmt_step(st, &more, NULL) == MS_OK && more)
-        limit = ms_stmt_get_f64(st, 0);
-    ms_stmt_free(st);
+        return;
+    const double limit = last_number(s, "missing_after", 0), times = last_number(s, "times", -1);
+    if (limit > 0 && limit <= MSTX_MISSING_AFTER_MOST_S)
+        how->missing_after_s = limit;
+    how->fold = times >= 0 && times <= (double)MSTX_FOLD_BOUND_MAX;
+    how->bound_ns = how->fold ? (int64_t)times : 0;
     ms_store_close(s);
-    return limit > 0 && limit <= MSTX_MISSING_AFTER_MOST_S ? limit : 0;
 }
 
 enum ms_rc mstx_import(const char *path, const char *db, struct mstx_import_result *result,
                        struct ms_err *err)
 {
-    const struct mstx_import_how how = {.missing_after_s = last_limit(db)};
+    struct mstx_import_how how = {0};
+    choose_as_last(db, &how);
     return mstx_import_as(path, db, &how, result, err);
 }
 
@@ -410,7 +427,8 @@ static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par 
     MS_TRY(ms_par_share(par, &stale, sizeof stale, err));
     if (!stale)
         return MS_OK;
-    how.missing_after_s = is_first ? last_limit(db) : 0;
+    if (is_first)
+        choose_as_last(db, &how);
     return mstx_import_as(path, db, &how, &ignored, err);
 }
 

@@ -4,12 +4,20 @@
  */
 #include "mstx/rundb/packed_rows.h"
 
+#include "mstx/rundb/fold_read.h"
 #include "mstx/rundb/varint.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-enum { VERSION = 1, EVEN = 0, DIFFERENCES = 1, WITH_NULL = 2, HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX };
+enum {
+    VERSION = 1,
+    EVEN = 0,
+    DIFFERENCES = 1,
+    WITH_NULL = 2,
+    FOLDED = 3,
+    HEAD_MAX = 1 + 3 * MSTX_VARINT_MAX
+};
 enum { STRETCH = 64 }; /* cells that are processed together */
 
 /* ---- writing ---------------------------------------------------------------- */
@@ -183,6 +191,17 @@ static void get_even(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
     set_range(r, column, first, step);
 }
 
+/* Reads the head of a folded column; returns the size of the column in bytes. */
+static uint64_t get_folded_head(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
+{
+    const uint64_t low = mstx_unzigzag(mstx_get_varint(b)), span = mstx_get_varint(b);
+    r->column[column].kind = FOLDED;
+    r->column[column].is_known = false;
+    r->column[column].low = span != 0 ? (int64_t)low : 1;
+    r->column[column].high = span != 0 ? (int64_t)(low + span - 1) : 0;
+    return mstx_get_varint(b);
+}
+
 /* Reads the head of a column; returns the size of its body in bytes. */
 static uint64_t get_head(struct mstx_rows *r, unsigned column, struct mstx_bytes *b)
 {
@@ -211,15 +230,16 @@ enum ms_rc mstx__rows_look(struct mstx_rows *r, struct ms_str blob, unsigned col
     ms_assert(columns <= MSTX_ROWS_COLUMNS);
     struct mstx_bytes b = mstx_bytes_of(blob);
     uint64_t bytes[MSTX_ROWS_COLUMNS];
+    const bool is_folded = mstx__is_folded(blob) && r->folded != NULL;
     r->n = 0;
-    b.bad |= mstx_get_byte(&b) != VERSION;
+    b.bad |= mstx_get_byte(&b) != (is_folded ? MSTX_FOLDED : VERSION);
     r->columns = mstx_get_byte(&b);
     const uint32_t n = (uint32_t)mstx_get_below(&b, MSTX_ROWS_MAX + 1);
     if (b.bad || r->columns != columns || n == 0)
         return fail_damaged(err);
     r->n = n;
     for (unsigned c = 0; c < columns; c++)
-        bytes[c] = get_head(r, c, &b);
+        bytes[c] = is_folded ? get_folded_head(r, c, &b) : get_head(r, c, &b);
     for (unsigned c = 0; c < columns && !b.bad; c++) {
         b.bad |= bytes[c] > (uint64_t)(b.end - b.at);
         r->column[c].at = b.at;
@@ -241,12 +261,58 @@ static void get_body(int64_t *cell, uint32_t n, bool has_null, struct mstx_bytes
     }
 }
 
+static struct ms_str bytes_of(const struct mstx_rows *r, unsigned column)
+{
+    const uint8_t *at = r->column[column].at;
+    return (struct ms_str){(const char *)at, (uint32_t)(r->column[column].end - at)};
+}
+
+static bool is_other(struct ms_str bytes)
+{
+    return bytes.n != 0 && bytes.p[0] == MSTX_FOLD_OTHER;
+}
+
+/* Unpacks a column that is told by its differences from another one. */
+static enum ms_rc get_other(struct mstx_rows *r, unsigned column, struct ms_err *err)
+{
+    struct mstx_bytes b = mstx_bytes_of(bytes_of(r, column));
+    int64_t *cell = cells_of(r, column);
+    (void)mstx_get_byte(&b);
+    const unsigned from = (unsigned)mstx_get_below(&b, r->columns);
+    const bool is_before = mstx_get_byte(&b) != 0;
+    if (b.bad || from == column || is_other(bytes_of(r, from)))
+        return fail_damaged(err);
+    const int64_t *other = mstx__rows_column(r, from, err);
+    if (other == NULL)
+        return MS_E_FORMAT;
+    MS_TRY(r->folded->read(
+        r->folded, r, (struct ms_str){(const char *)b.at, (uint32_t)(b.end - b.at)}, cell, err));
+    for (uint32_t i = 0; i < r->n; i++) {
+        const int64_t v = !is_before ? other[i] : i != 0 ? other[i - 1] : 0;
+        cell[i] = (int64_t)((uint64_t)cell[i] + (uint64_t)v);
+    }
+    return MS_OK;
+}
+
+/* Unpacks a folded column; NULL when it is damaged. */
+static const int64_t *get_folded(struct mstx_rows *r, unsigned column, struct ms_err *err)
+{
+    const struct ms_str bytes = bytes_of(r, column);
+    int64_t *cell = cells_of(r, column);
+    const enum ms_rc rc = is_other(bytes) ? get_other(r, column, err)
+                                          : r->folded->read(r->folded, r, bytes, cell, err);
+    r->column[column].is_known = rc == MS_OK;
+    return rc == MS_OK ? cell : NULL;
+}
+
 const int64_t *mstx__rows_column(struct mstx_rows *r, unsigned column, struct ms_err *err)
 {
     ms_assert(column < r->columns && r->n >= 1);
     int64_t *cell = cells_of(r, column);
     if (r->column[column].is_known)
         return cell;
+    if (r->column[column].kind == FOLDED)
+        return get_folded(r, column, err);
     struct mstx_bytes b = {r->column[column].at, r->column[column].end, false};
     get_body(cell, r->n, r->column[column].kind == WITH_NULL, &b);
     r->column[column].is_known = !b.bad && b.at == b.end;

@@ -48,8 +48,16 @@ static inline void mstx__rows_put(struct mstx_rows_out *r, unsigned column, int6
 /* Packs the rows, at least one, into r->packed and sets n to 0. */
 enum ms_rc mstx__rows_pack(struct mstx_rows_out *r, struct ms_err *err) MS_MUST_USE;
 
+struct mstx_rows;
+/* Unpacks columns of folded blobs (fold_read.h): all rows of a column, which takes all of the bytes. */
+struct mstx_folded_columns {
+    enum ms_rc (*read)(const struct mstx_folded_columns *from, struct mstx_rows *rows,
+                       struct ms_str bytes, int64_t *cell, struct ms_err *err);
+};
+
 /* Rows of a packed blob, which may be untrusted. */
 struct mstx_rows {
+    const struct mstx_folded_columns *folded; /* NULL after mstx__rows_new: there are none */
     unsigned columns;
     uint32_t n;
     struct {

@@ -93,7 +93,9 @@ struct scan {
     struct mstx_packed_index *index;
     struct ms_stmt *blobs;
     bool is_indexed; /* the statement `blobs` fetches one blob by its id */
-    size_t place;    /* of the next blob */
+    int64_t held;    /* id of the blob that it fetched last, whose rows are looked at */
+    bool is_held;
+    size_t place; /* of the next blob */
     struct mstx_rows rows;
     uint32_t at;
     bool at_end;
@@ -113,6 +115,7 @@ static enum ms_rc open_scan(const struct kind *kind, struct mstx_packed_source *
     s->kind = kind;
     s->index = (struct mstx_packed_index *)((char *)from + kind->index);
     enum ms_rc rc = mstx__rows_new(&s->rows, err);
+    s->rows.folded = from->folded;
     if (rc != MS_OK)
         ms_free(s);
     return rc;
@@ -197,12 +200,20 @@ static enum ms_rc fetch_blob(struct scan *s, struct ms_err *err)
     s->at_end = s->place >= s->index->blobs.n;
     if (s->at_end || !may_hold(s, &s->index->blobs.p[s->place]))
         return MS_OK;
+    const int64_t id = s->index->blobs.p[s->place].id;
+    s->at = 0;
+    if (s->is_held && s->held == id)
+        return MS_OK;
+    s->is_held = false;
     ms_stmt_reset(s->blobs);
-    ms_stmt_i64(s->blobs, 1, s->index->blobs.p[s->place].id);
+    ms_stmt_i64(s->blobs, 1, id);
     MS_TRY(ms_stmt_step(s->blobs, &more, err));
     if (!more)
         return ms_fail(err, MS_E_FORMAT, "a packed table changed while it was read");
-    return read_blob(s, err);
+    MS_TRY(read_blob(s, err));
+    s->held = id;
+    s->is_held = true;
+    return MS_OK;
 }
 
 /* Finds the next blob that may hold matching rows. */
@@ -244,13 +255,16 @@ static enum ms_rc find_row(struct scan *s, struct ms_err *err)
 static enum ms_rc prepare_scan(struct scan *s, const struct ms_bound *bound, int n,
                                struct ms_err *err)
 {
+    s->at_end = false;
+    s->place = 0;
+    set_bounds(s, bound, n);
+    s->at = s->rows.n; /* no row of the blob that is held, until it is found again */
+    if (s->is_held)    /* of lookups one after the other, most are in the same blob */
+        return MS_OK;
     ms_stmt_free(s->blobs);
     s->blobs = NULL;
     s->rows.n = s->at = 0;
-    s->at_end = false;
-    s->place = 0;
     s->is_indexed = s->index->is_complete;
-    set_bounds(s, bound, n);
     return ms_store_prepare(s->from->store, &s->blobs, s->is_indexed ? s->kind->one : s->kind->all,
                             err);
 }
@@ -531,12 +545,106 @@ static const struct ms_table spans_table = {
     .column = give_column,
 };
 
+/* ---- tables of folded databases ------------------------------------------------- */
+
+static const int8_t same_of[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+static_assert((int)MSTX_RANK_STEP_COLUMNS <= (int)sizeof same_of,
+              "every column has its packed one");
+
+static enum ms_rc give_same(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                            int column, struct ms_value *v, struct ms_err *err)
+{
+    (void)from;
+    return give_cell(r, (unsigned)column, at, v, err);
+}
+
+static enum ms_rc give_step(const struct mstx_packed_source *from, struct mstx_rows *r, uint32_t at,
+                            int column, struct ms_value *v, struct ms_err *err)
+{
+    MS_TRY(give_cell(r, (unsigned)column, at, v, err));
+    if (column == MSTX_STEP_NAME && v->type == MS_VALUE_INT) {
+        v->type = MS_VALUE_TEXT;
+        v->s = from->text(from->ctx, (uint32_t)v->i);
+    }
+    return MS_OK;
+}
+
+#define KIND(table, member, columns, how)                                                          \
+    {                                                                                              \
+        .all = "SELECT id, data FROM " table " ORDER BY id",                                       \
+        .one = "SELECT id, data FROM " table " WHERE id = ?",                                      \
+        .index = offsetof(struct mstx_packed_source, member), .packed = columns, .of = same_of,    \
+        .give = how                                                                                \
+    }
+static const struct kind names = KIND("packed_names", names, MSTX_NAME_COLUMNS, give_same);
+static const struct kind steps = KIND("packed_steps", steps, MSTX_STEP_COLUMNS, give_step);
+static const struct kind rank_steps =
+    KIND("packed_rank_steps", rank_steps, MSTX_RANK_STEP_COLUMNS, give_same);
+
+static enum ms_rc open_names(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&names, ctx, cursor, err);
+}
+
+static enum ms_rc open_steps(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&steps, ctx, cursor, err);
+}
+
+static enum ms_rc open_rank_steps(void *ctx, void **cursor, struct ms_err *err)
+{
+    return open_scan(&rank_steps, ctx, cursor, err);
+}
+
+static const struct ms_table names_table = {
+    .name = "names",
+    .columns = "track INTEGER, name INTEGER, events INTEGER, total_ns INTEGER, min_ns INTEGER,"
+               " max_ns INTEGER, first_ns INTEGER, last_ns INTEGER, unfinished INTEGER",
+    .usable = 1u << MSTX_NAME_TRACK | 1u << MSTX_NAME_NAME,
+    .open = open_names,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
+static const struct ms_table steps_table = {
+    .name = "steps",
+    .columns = "process INTEGER, number INTEGER, name TEXT, start_ns INTEGER, end_ns INTEGER",
+    .usable = 0x1Fu & ~(1u << MSTX_STEP_NAME),
+    .open = open_steps,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
+static const struct ms_table rank_steps_table = {
+    .name = "rank_steps",
+    .columns = "process INTEGER, rank INTEGER, step INTEGER, start_ns INTEGER, end_ns INTEGER,"
+               " computing_ns INTEGER, communication_ns INTEGER, exposed_ns INTEGER,"
+               " overlapped_ns INTEGER, free_ns INTEGER, bubble_ns INTEGER, preparing_ns INTEGER,"
+               " waiting_ns INTEGER, blame_ns INTEGER",
+    .usable = 0x1F,
+    .open = open_rank_steps,
+    .close = close_scan,
+    .start = start_scan,
+    .next = next_row,
+    .at_end = is_at_end,
+    .column = give_column,
+};
+
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err)
 {
     ms_assert(from->store != NULL && from->text != NULL);
     MS_TRY(ms_store_add_table(from->store, &calls_table, from, err));
     MS_TRY(ms_store_add_table(from->store, &joins_table, from, err));
-    return ms_store_add_table(from->store, &spans_table, from, err);
+    MS_TRY(ms_store_add_table(from->store, &spans_table, from, err));
+    MS_TRY(ms_store_add_table(from->store, &names_table, from, err));
+    MS_TRY(ms_store_add_table(from->store, &steps_table, from, err));
+    return ms_store_add_table(from->store, &rank_steps_table, from, err);
 }
 
 void mstx__packed_source_free(struct mstx_packed_source *from)
@@ -544,6 +652,9 @@ void mstx__packed_source_free(struct mstx_packed_source *from)
     mstx__packed_index_free(&from->calls);
     mstx__packed_index_free(&from->joins);
     mstx__packed_index_free(&from->spans);
+    mstx__packed_index_free(&from->names);
+    mstx__packed_index_free(&from->steps);
+    mstx__packed_index_free(&from->rank_steps);
 }
 
 /* ---- blobs of calls -------------------------------------------------------------- */
@@ -559,14 +670,15 @@ static enum ms_rc read_blobs(struct ms_stmt *st, struct mstx_rows *rows, unsigne
     return rc;
 }
 
-static enum ms_rc each_blob(struct ms_store *s, const struct kind *kind, mstx_calls_fn fn,
-                            void *ctx, struct ms_err *err)
+static enum ms_rc each_blob(struct mstx_packed_source *from, const struct kind *kind,
+                            mstx_calls_fn fn, void *ctx, struct ms_err *err)
 {
     ms_assert(fn != NULL);
     struct mstx_rows rows;
     struct ms_stmt *st;
-    MS_TRY(ms_store_prepare(s, &st, kind->all, err));
+    MS_TRY(ms_store_prepare(from->store, &st, kind->all, err));
     enum ms_rc rc = mstx__rows_new(&rows, err);
+    rows.folded = from->folded;
     if (rc == MS_OK)
         rc = read_blobs(st, &rows, kind->packed, fn, ctx, err);
     mstx__rows_free(&rows);
@@ -574,16 +686,16 @@ static enum ms_rc each_blob(struct ms_store *s, const struct kind *kind, mstx_ca
     return rc;
 }
 
-enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
-    return each_blob(s, &calls, fn, ctx, err);
+    return each_blob(from, &calls, fn, ctx, err);
 }
 
-enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_join(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err)
 {
-    return each_blob(s, &joins, fn, ctx, err);
+    return each_blob(from, &joins, fn, ctx, err);
 }
 
 static enum ms_rc scan_blobs(struct scan *s, mstx_calls_fn fn, void *ctx, struct ms_err *err)

@@ -7,6 +7,10 @@
  *     packed_joins(id, rows, data)   collectives of MSTX_JOINS_TOGETHER places; id counts blobs
  *     packed_spans(id, rows, data)   up to MSTX_ROWS_MAX spans of replayed timelines; id counts blobs
  *
+ * and, in a folded database, instead of the tables names, steps and rank_steps:
+ *
+ *     packed_names(id, rows, data), packed_steps(id, rows, data), packed_rank_steps(id, rows, data)
+ *
  * A million packed rows are written and read some twenty times as fast as rows of SQLite and take a
  * tenth of the space.  Queries see them as the virtual tables comm_ops, joins and replay_spans, which unpack
  * on demand.
@@ -78,6 +82,45 @@ enum mstx_span_column {
     MSTX_SPAN_END,
     MSTX_SPAN_COLUMNS
 };
+/* Of the tables names, steps and rank_steps: as they are there, but the name of a step is the number of a
+ * text. */
+enum mstx_name_column {
+    MSTX_NAME_TRACK,
+    MSTX_NAME_NAME,
+    MSTX_NAME_EVENTS,
+    MSTX_NAME_TOTAL,
+    MSTX_NAME_MIN,
+    MSTX_NAME_MAX,
+    MSTX_NAME_FIRST,
+    MSTX_NAME_LAST,
+    MSTX_NAME_UNFINISHED,
+    MSTX_NAME_COLUMNS
+};
+enum mstx_step_column {
+    MSTX_STEP_PROCESS,
+    MSTX_STEP_NUMBER,
+    MSTX_STEP_NAME,
+    MSTX_STEP_START,
+    MSTX_STEP_END,
+    MSTX_STEP_COLUMNS
+};
+enum mstx_rank_step_column {
+    MSTX_RANK_STEP_PROCESS,
+    MSTX_RANK_STEP_RANK,
+    MSTX_RANK_STEP_STEP,
+    MSTX_RANK_STEP_START,
+    MSTX_RANK_STEP_END,
+    MSTX_RANK_STEP_COMPUTING,
+    MSTX_RANK_STEP_COMM,
+    MSTX_RANK_STEP_EXPOSED,
+    MSTX_RANK_STEP_OVERLAPPED,
+    MSTX_RANK_STEP_FREE,
+    MSTX_RANK_STEP_BUBBLE,
+    MSTX_RANK_STEP_PREPARING,
+    MSTX_RANK_STEP_WAITING,
+    MSTX_RANK_STEP_BLAME,
+    MSTX_RANK_STEP_COLUMNS
+};
 static_assert((int)MSTX_CALL_COLUMNS <= MSTX_ROWS_COLUMNS, "calls fit into rows");
 static_assert((int)MSTX_JOIN_COLUMNS <= MSTX_ROWS_COLUMNS, "joins fit into rows");
 static_assert((int)MSTX_SPAN_COLUMNS <= MSTX_ROWS_COLUMNS, "spans fit into rows");
@@ -104,20 +147,21 @@ void mstx__packed_free(struct mstx_packed_out *p);
 /* Context of the virtual tables; must stay valid as long as the store is open. */
 struct mstx_packed_source {
     struct ms_store *store;
+    const struct mstx_folded_columns *folded;      /* reads folded blobs */
     struct ms_str (*text)(void *ctx, uint32_t id); /* of a name */
     void *ctx;
-    struct mstx_packed_index calls, joins, spans;
+    struct mstx_packed_index calls, joins, spans, names, steps, rank_steps;
 };
 void mstx__packed_source_free(struct mstx_packed_source *from);
-/* Registers comm_ops, joins and replay_spans for queries on the store; a stored table of the same name takes
+/* Registers comm_ops, joins, replay_spans, names, steps and rank_steps for queries on the store; a stored table of the same name takes
  * precedence. */
 enum ms_rc mstx__packed_tables(struct mstx_packed_source *from, struct ms_err *err) MS_MUST_USE;
 
 /* Call fn for all calls, or all joins, blob by blob. */
 typedef enum ms_rc (*mstx_calls_fn)(void *ctx, struct mstx_rows *rows, struct ms_err *err);
-enum ms_rc mstx__packed_each_call(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_call(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
-enum ms_rc mstx__packed_each_join(struct ms_store *s, mstx_calls_fn fn, void *ctx,
+enum ms_rc mstx__packed_each_join(struct mstx_packed_source *from, mstx_calls_fn fn, void *ctx,
                                   struct ms_err *err) MS_MUST_USE;
 /* Calls fn for the blobs that may hold calls of the processes first to last, numbered from 1. */
 enum ms_rc mstx__packed_calls_of(struct mstx_packed_source *from, int64_t first, int64_t last,

@@ -9,6 +9,7 @@
  */
 #include "mstx/rundb/run_query.h"
 
+#include "mstx/rundb/fold_read.h"
 #include "mstx/rundb/levels.h"
 #include "mstx/rundb/pack.h"
 #include "mstx/rundb/packed_tables.h"
@@ -47,6 +48,7 @@ struct mstx_tl {
     struct ms_store *store;
     struct ms_stmt *get_blob, *get_text, *get_chunks;
     struct mstx_packed_source packed;
+    struct mstx_fold *fold;
     struct ms_arena *arena;
     MS_VEC(struct mstx_process) process;
     MS_VEC(struct mstx_track) track;
@@ -91,11 +93,13 @@ static struct ms_str keep_text(struct mstx_tl *tl, struct ms_stmt *st, int colum
 static enum ms_rc check_version(struct mstx_tl *tl, struct ms_stmt *st, struct ms_err *err)
 {
     (void)tl;
-    if (!ms_str_is(ms_stmt_get_str(st, 0), MSTX_DB_VERSION))
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "run.db has format version %.*s; this msprobe reads version %s; import the "
-                       "capture again",
-                       MS_STR_ARG(ms_stmt_get_str(st, 0)), MSTX_DB_VERSION);
+    const struct ms_str version = ms_stmt_get_str(st, 0);
+    if (!ms_str_is(version, MSTX_DB_VERSION) && !ms_str_is(version, MSTX_DB_FOLDED))
+        return ms_fail(
+            err, MS_E_UNSUPPORTED,
+            "run.db has format version %.*s; this msprobe reads versions %s and %s; import "
+            "the capture again",
+            MS_STR_ARG(version), MSTX_DB_VERSION, MSTX_DB_FOLDED);
     return MS_OK;
 }
 
@@ -202,8 +206,14 @@ enum ms_rc mstx_tl_open(struct mstx_tl **out, const char *path, struct ms_err *e
     enum ms_rc rc = tl->arena != NULL ? ms_store_open(&tl->store, path, err) : ms_no_memory(err);
     if (rc == MS_OK) {
         tl->args = (struct mstx_texts_in){.store = tl->store, .arena = tl->arena};
-        tl->packed = (struct mstx_packed_source){.store = tl->store, .text = text_of, .ctx = tl};
-        rc = read_tables(tl, err);
+        rc = mstx__fold_new(&tl->fold, tl->store, err);
+        tl->packed = (struct mstx_packed_source){
+            .store = tl->store,
+            .folded = tl->fold != NULL ? mstx__fold_columns(tl->fold) : NULL,
+            .text = text_of,
+            .ctx = tl};
+        if (rc == MS_OK)
+            rc = read_tables(tl, err);
         if (rc == MS_OK)
             rc = mstx__packed_tables(&tl->packed, err);
         if (rc == MS_OK)
@@ -234,6 +244,7 @@ void mstx_tl_close(struct mstx_tl *tl)
     ms_stmt_free(tl->get_text);
     mstx__texts_in_free(&tl->args);
     ms_stmt_free(tl->get_chunks);
+    mstx__fold_free(tl->fold);
     ms_store_close(tl->store);
     mstx__packed_source_free(&tl->packed);
     for (size_t i = 0; i < tl->levels.n; i++)
@@ -426,6 +437,21 @@ static struct level *level_for(struct levels *l, int64_t res_ns)
     return best;
 }
 
+bool mstx__tl_level(const struct mstx_tl *tl, size_t track, unsigned from, unsigned *shift,
+                    uint64_t *events)
+{
+    ms_assert(track < tl->levels.n);
+    const struct levels *l = &tl->levels.p[track];
+    size_t i = 0;
+    while (i < l->list.n && l->list.p[i].shift < from)
+        i++;
+    if (i == l->list.n)
+        return false;
+    *shift = l->list.p[i].shift;
+    *events = l->list.p[i].events;
+    return true;
+}
+
 static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0, int64_t t1,
                                mstx_events *out, struct ms_err *err)
 {
@@ -444,9 +470,9 @@ static enum ms_rc take_visible(const struct mstx_tl *tl, uint32_t n, int64_t t0,
     return MS_OK;
 }
 
-/* Unpacks a chunk; may leave out events that start after `until`. */
-typedef enum ms_rc (*unpack_fn)(struct ms_str blob, int64_t until, struct mstx_event *ev,
-                                uint32_t *n, struct ms_err *err);
+/* Unpacks a chunk into tl->unpacked; may leave out events that start after `until`. */
+typedef enum ms_rc (*unpack_fn)(struct mstx_tl *tl, struct ms_str blob, int64_t until, uint32_t *n,
+                                struct ms_err *err);
 
 static enum ms_rc view_chunks(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1,
                               int64_t res_ns, unpack_fn unpack, mstx_events *out,
@@ -466,7 +492,7 @@ static enum ms_rc view_chunks(struct mstx_tl *tl, size_t track, int64_t t0, int6
             continue;
         enum ms_rc rc = get_chunk(tl, l->first + i, &blob, err);
         if (rc == MS_OK)
-            rc = unpack(blob, t1, tl->unpacked, &n, err);
+            rc = unpack(tl, blob, t1, &n, err);
         ms_stmt_reset(tl->get_blob);
         MS_TRY(rc);
         MS_TRY(take_visible(tl, n, t0, t1, out, err));
@@ -474,11 +500,25 @@ static enum ms_rc view_chunks(struct mstx_tl *tl, size_t track, int64_t t0, int6
     return MS_OK;
 }
 
-static enum ms_rc unpack_all(struct ms_str blob, int64_t until, struct mstx_event *ev, uint32_t *n,
+static enum ms_rc unpack_all(struct mstx_tl *tl, struct ms_str blob, int64_t until, uint32_t *n,
                              struct ms_err *err)
 {
     (void)until;
-    return mstx_unpack(blob, ev, n, err);
+    return mstx__is_folded(blob) ? mstx__fold_events(tl->fold, blob, tl->unpacked, n, err)
+                                 : mstx_unpack(blob, tl->unpacked, n, err);
+}
+
+static enum ms_rc unpack_drawn(struct mstx_tl *tl, struct ms_str blob, int64_t until, uint32_t *n,
+                               struct ms_err *err)
+{
+    if (!mstx__is_folded(blob))
+        return mstx_unpack_drawn(blob, until, tl->unpacked, n, err);
+    MS_TRY(mstx__fold_events(tl->fold, blob, tl->unpacked, n, err));
+    for (uint32_t i = 0; i < *n; i++) {
+        tl->unpacked[i].id = 0;
+        tl->unpacked[i].args = tl->unpacked[i].end_tid = 0;
+    }
+    return MS_OK;
 }
 
 enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,
@@ -507,7 +547,7 @@ enum ms_rc mstx_tl_picture(struct mstx_tl *tl, size_t track, int64_t t0, int64_t
 {
     unsigned shift = shift_of(res_ns);
     out->n = 0;
-    MS_TRY(view_chunks(tl, track, t0, t1, (int64_t)1 << shift, mstx_unpack_drawn, out, err));
+    MS_TRY(view_chunks(tl, track, t0, t1, (int64_t)1 << shift, unpack_drawn, out, err));
     if (shift == 0)
         return MS_OK;
     struct mstx_levels joined = {.ev = *out};
@@ -532,6 +572,12 @@ static bool is_wanted(void *ctx, uint32_t name)
     return name < names->size && (names->bit[name / 64] >> name % 64 & 1) != 0;
 }
 
+static bool has_name(struct mstx_tl *tl, struct ms_str blob, void *names)
+{
+    return mstx__is_folded(blob) ? mstx__fold_has_name(tl->fold, blob, is_wanted, names)
+                                 : mstx_pack_has_name(blob, is_wanted, names);
+}
+
 /* Unpacks a chunk into tl->unpacked; sets *n to 0 when names are given and the chunk holds none of
  * them. */
 static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_names *names,
@@ -541,8 +587,8 @@ static enum ms_rc read_chunk(struct mstx_tl *tl, int64_t id, const struct mstx_n
     void *ctx = (void *)(uintptr_t)names;
     *n = 0;
     enum ms_rc rc = get_chunk(tl, id, &blob, err);
-    if (rc == MS_OK && (names == NULL || mstx_pack_has_name(blob, is_wanted, ctx)))
-        rc = mstx_unpack(blob, tl->unpacked, n, err);
+    if (rc == MS_OK && (names == NULL || has_name(tl, blob, ctx)))
+        rc = unpack_all(tl, blob, INT64_MAX, n, err);
     ms_stmt_reset(tl->get_blob);
     if (tl->on_read != NULL)
         tl->on_read(tl->watcher, *n);

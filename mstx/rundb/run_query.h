@@ -64,6 +64,10 @@ struct mstx_packed_source *mstx__tl_packed(struct mstx_tl *tl);
 /* Returns the time from the first event to the last. */
 void mstx_tl_span(const struct mstx_tl *tl, int64_t *start_ns, int64_t *end_ns);
 
+/* Finds the first stored level of a track whose shift is not below `from`. */
+bool mstx__tl_level(const struct mstx_tl *tl, size_t track, unsigned from, unsigned *shift,
+                    uint64_t *events);
+
 /* Appends to out the events of a track (an index) that touch [t0, t1], from the coarsest level
  * whose joined events are not longer than res_ns (a pixel); res_ns 0 returns every single event. */
 enum ms_rc mstx_tl_view(struct mstx_tl *tl, size_t track, int64_t t0, int64_t t1, int64_t res_ns,

@@ -6,6 +6,7 @@
 #define MSTX_RUNDB_RUN_SCHEMA_H
 
 #define MSTX_DB_VERSION "4"
+#define MSTX_DB_FOLDED  "5" /* version of folded databases */
 #define MSTX_DB_NAME    "run.db"
 
 /* The name in processes.tool of a trace of PyTorch's profiler, whose own steps are the only ones. */

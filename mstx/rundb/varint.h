@@ -23,6 +23,12 @@ static inline uint8_t *mstx_put_varint(uint8_t *at, uint64_t v)
     return at;
 }
 
+static inline void mstx_buf_varint(struct ms_buf *b, uint64_t v)
+{
+    uint8_t varint[MSTX_VARINT_MAX];
+    ms_buf_put(b, varint, (size_t)(mstx_put_varint(varint, v) - varint));
+}
+
 /* Spreads 56 bits over the low seven bits of eight bytes; the inverse of mstx_close_gaps. */
 static inline uint64_t mstx_open_gaps(uint64_t w)
 {

@@ -32,6 +32,7 @@ struct ms_store {
     char *path;
     char *tmp;        /* path of a database under construction, else NULL */
     bool is_interim;  /* the caller makes the file durable */
+    bool is_dense;    /* small pages */
     bool immutable;   /* opened with immutable=1 */
     struct stat seen; /* the file when it was opened */
     uint32_t limit_ms;
@@ -421,6 +422,8 @@ static enum ms_rc begin_bulk(struct ms_store *s, struct ms_err *err)
     MS_TRY(open_tmp(s, err));
     if (s->is_interim)
         MS_TRY(ms_store_exec(s, "PRAGMA page_size=8192", err));
+    if (s->is_dense)
+        MS_TRY(ms_store_exec(s, "PRAGMA page_size=1024", err));
     MS_TRY(ms_store_exec(s, "PRAGMA temp_store=MEMORY", err));
     return ms_store_exec(s, bulk, err);
 }
@@ -447,6 +450,12 @@ static enum ms_rc copy_old(struct ms_store *s, const char *from, struct ms_err *
 static enum ms_rc begin_interim(struct ms_store *s, struct ms_err *err)
 {
     s->is_interim = true;
+    return begin_bulk(s, err);
+}
+
+static enum ms_rc begin_dense(struct ms_store *s, struct ms_err *err)
+{
+    s->is_interim = s->is_dense = true;
     return begin_bulk(s, err);
 }
 
@@ -487,6 +496,11 @@ enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err 
 enum ms_rc ms_store_create_interim(struct ms_store **s, const char *path, struct ms_err *err)
 {
     return open_with(s, path, begin_interim, err);
+}
+
+enum ms_rc ms_store_create_dense(struct ms_store **s, const char *path, struct ms_err *err)
+{
+    return open_with(s, path, begin_dense, err);
 }
 
 enum ms_rc ms_store_scratch(struct ms_store **s, struct ms_err *err)

@@ -19,6 +19,9 @@ enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err 
  * code that later gives it its final name does. */
 enum ms_rc ms_store_create_interim(struct ms_store **s, const char *path,
                                    struct ms_err *err) MS_MUST_USE;
+/* Like ms_store_create_interim, for a database that shall be small: its pages are. */
+enum ms_rc ms_store_create_dense(struct ms_store **s, const char *path,
+                                 struct ms_err *err) MS_MUST_USE;
 /* Like ms_store_create, but starts with a copy of the database at `from`, if there is one; `from`
  * may equal path. Temporary tables may be larger than memory. */
 enum ms_rc ms_store_renew(struct ms_store **s, const char *path, const char *from,

@@ -82,6 +82,7 @@ static enum viz_path_kind kind_of_database(const char *path)
     } known[] = {
         {"tb_nodes", VIZ_PATH_GRAPH},
         {"rank_steps", VIZ_PATH_RUN},
+        {"packed_rank_steps", VIZ_PATH_RUN}, /* folded */
         {"monitoring_targets", VIZ_PATH_TREND},
         {"STRING_IDS", VIZ_PATH_PROFILE},
         {"TASK", VIZ_PATH_PROFILE},
