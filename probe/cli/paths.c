@@ -35,6 +35,7 @@ static const struct reads {
     {"stat", DUMPS},
     {"check", DUMPS},
     {"compare", DUMPS},
+    {"judge", DUMPS},
     {"calibrate", DUMPS},
     {"overflow_check", DUMPS},
     {"graph_visualize", DUMPS},
