@@ -99,13 +99,14 @@ static tape_id widen(struct tape *t, tape_id g, const struct tape_shape *to)
     return tape_expand(t, tape_reshape(t, g, &one), to);
 }
 
-/* Weight of each element in its row's maximum: equal ones share the gradient. */
+/* Weight of each element in its row's maximum. Equal elements share the gradient in some programs,
+ * and one of them gets all of it in others, so any weight is allowed. */
 static tape_id shares(struct tape *t, const struct tape_node *n)
 {
     const struct tape_shape shape = tape_at(t, n->in[0])->shape;
     const tape_id id = tape_leaf(t, &shape);
-    if (id == TAPE_NONE)
-        return id;
+    if (id == TAPE_NONE || !tape__want_errors(t, id))
+        return TAPE_NONE;
     const struct tape_node *x = tape_at(t, n->in[0]);
     double *w = tape_at(t, id)->v;
     const size_t len = (size_t)shape.dim[shape.ndim - 1];
@@ -113,8 +114,11 @@ static tape_id shares(struct tape *t, const struct tape_node *n)
         size_t equal = 0;
         for (size_t i = 0; i < len; i++)
             equal += x->v[row * len + i] == n->v[row];
-        for (size_t i = 0; i < len; i++)
-            w[row * len + i] = x->v[row * len + i] == n->v[row] ? 1.0 / (double)equal : 0;
+        for (size_t i = 0; i < len; i++) {
+            const bool is_best = x->v[row * len + i] == n->v[row];
+            w[row * len + i] = is_best ? 1.0 / (double)equal : 0;
+            tape_at(t, id)->e[row * len + i] = is_best && equal > 1 ? 1 : 0;
+        }
     }
     return id;
 }
