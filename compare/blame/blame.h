@@ -39,12 +39,12 @@ struct blame_side {
 };
 
 enum blame_verdict {
-    BLAME_TARGET,     /* the target errs */
-    BLAME_GOLDEN,     /* the golden side errs */
-    BLAME_BOTH,       /* both err, in different ways */
-    BLAME_NEITHER,    /* both are within their bounds, from equal inputs */
-    BLAME_INPUTS,     /* both are within their bounds, and their inputs differ */
-    BLAME_UNDECIDED,  /* at least one side is unknown, or both are off in the same way */
+    BLAME_TARGET,    /* the target errs */
+    BLAME_GOLDEN,    /* the golden side errs */
+    BLAME_BOTH,      /* both err, in different ways */
+    BLAME_NEITHER,   /* both are within their bounds, from equal inputs */
+    BLAME_INPUTS,    /* both are within their bounds, and their inputs differ */
+    BLAME_UNDECIDED, /* at least one side is unknown, or both are off in the same way */
     BLAME_VERDICTS
 };
 extern const char *const blame_verdict_names[BLAME_VERDICTS];
@@ -53,9 +53,9 @@ struct blame {
     enum blame_verdict verdict;
     struct blame_side target, golden;
     bool inputs_differ;
-    double input_rel_l2;  /* largest relative distance of an input; NaN: not comparable */
-    char input_path[64];  /* of that input */
-    bool results_equal;   /* bit for bit */
+    double input_rel_l2; /* largest relative distance of an input; NaN: not comparable */
+    char input_path[64]; /* of that input */
+    bool results_equal;  /* bit for bit */
 };
 
 /* Judges a pair of records. `limit`: bytes of memory for each side. Fails only when memory runs out;

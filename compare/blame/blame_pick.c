@@ -4,8 +4,8 @@
  */
 #include "compare/blame/blame_pick.h"
 
-#include "compare/pair/ranks.h"
 #include "compare/official/rules_official.h"
+#include "compare/pair/ranks.h"
 #include "compare/run/compare_run.h"
 
 #include <stdio.h>
@@ -90,9 +90,10 @@ static enum ms_rc take_suspect(struct blame_picks *p, const struct cmp_run *run,
     const struct cmp_suspect *s = &list[place - 1];
     const struct cmp_couple *c = couple_of(run, s->rank, s->step);
     if (s->target.p == NULL || s->golden.p == NULL || c == NULL)
-        return ms_fail(err, MS_E_UNSUPPORTED,
-                       "suspect %u (%.*s) is on one side only, so there is nothing to compute again",
-                       place, MS_STR_ARG(s->target.p != NULL ? s->target : s->golden));
+        return ms_fail(
+            err, MS_E_UNSUPPORTED,
+            "suspect %u (%.*s) is on one side only, so there is nothing to compute again", place,
+            MS_STR_ARG(s->target.p != NULL ? s->target : s->golden));
     MS_TRY(add_pick(p, c, s->target, s->golden, err));
     p->list.p[p->list.n - 1].place = place;
     return MS_OK;
@@ -144,7 +145,8 @@ static enum ms_rc add_equal_names(struct blame_picks *p, const struct cmp_couple
         rc = probe_dump_open(&g, c->b->json, 0, NULL, err);
     for (uint32_t i = 0; rc == MS_OK && i < t->nodes.n; i++) {
         const struct ms_str own = probe_node_name(t, i);
-        const bool wanted = name.n == 0 ? t->nodes.p[i].dir != PROBE_DIR_NONE : ms_str_eq(own, name);
+        const bool wanted =
+            name.n == 0 ? t->nodes.p[i].dir != PROBE_DIR_NONE : ms_str_eq(own, name);
         if (wanted && probe_node_find(g, own) != MS_MAP_NONE)
             rc = add_pick(p, c, own, own, err);
     }
@@ -177,6 +179,7 @@ enum ms_rc blame_pick_all(struct blame_picks *p, const char *target, const char 
                           struct ms_err *err)
 {
     MS_TRY(pick_equal(p, target, golden, MS_STR_NONE, err));
-    return p->list.n != 0 ? MS_OK
-                          : ms_fail(err, MS_E_NOTFOUND, "no operator has the same name on both sides");
+    return p->list.n != 0
+               ? MS_OK
+               : ms_fail(err, MS_E_NOTFOUND, "no operator has the same name on both sides");
 }

@@ -136,7 +136,8 @@ static void read_plain(struct ms_str json, struct tape *t, struct rec_value *v)
         for (enum ms_jtok k = ms_jread_next(&r); k == MS_J_NUM && v->n < 64; k = ms_jread_next(&r))
             add_number(v, &r, t);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 
@@ -221,7 +222,8 @@ static enum ms_rc read_value(struct reader *in, uint32_t from, uint32_t to, unsi
 }
 
 /* Finds the rows of a section; they lie side by side. */
-static uint32_t section_rows(const struct blame_record *r, enum probe_section section, uint32_t *end)
+static uint32_t section_rows(const struct blame_record *r, enum probe_section section,
+                             uint32_t *end)
 {
     const struct probe_node *node = &r->dump->nodes.p[r->node];
     uint32_t from = node->first_row, last = node->first_row + node->nrows;
@@ -283,7 +285,8 @@ enum ms_rc blame_read_results(const struct blame_record *r, enum probe_section s
                               struct tape *t, struct blame_results *to, struct ms_err *err)
 {
     uint32_t end, from = section_rows(r, section, &end);
-    *to = (struct blame_results){.list = ms_arena_calloc(t->arena, end - from + 1, sizeof *to->list)};
+    *to =
+        (struct blame_results){.list = ms_arena_calloc(t->arena, end - from + 1, sizeof *to->list)};
     if (to->list == NULL)
         return ms_arena_fail(t->arena, err);
     for (uint32_t row = from; row < end; row++) {

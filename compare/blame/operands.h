@@ -31,7 +31,7 @@ struct blame_result {
 struct blame_operands {
     struct rec_value *args, *named;
     size_t nargs, nnamed;
-    tape_id *leaves; /* all tensors among the arguments, parameters included */
+    tape_id *leaves;      /* all tensors among the arguments, parameters included */
     struct ms_str *paths; /* of these */
     size_t nleaves;
 };

@@ -15,13 +15,20 @@ struct format {
 static struct format format_of(enum ms_dtype type)
 {
     switch (type) {
-    case MS_DT_F16: return (struct format){-14, 10, 65504};
-    case MS_DT_BF16: return (struct format){-126, 7, 0x1.FEp127};
-    case MS_DT_F32: return (struct format){-126, 23, 0x1.FFFFFEp127};
-    case MS_DT_F64: return (struct format){-1022, 52, INFINITY};
-    case MS_DT_F8E4M3: return (struct format){-6, 3, 448};
-    case MS_DT_F8E5M2: return (struct format){-14, 2, 57344};
-    default: return (struct format){0, 0, INFINITY};
+    case MS_DT_F16:
+        return (struct format){-14, 10, 65504};
+    case MS_DT_BF16:
+        return (struct format){-126, 7, 0x1.FEp127};
+    case MS_DT_F32:
+        return (struct format){-126, 23, 0x1.FFFFFEp127};
+    case MS_DT_F64:
+        return (struct format){-1022, 52, INFINITY};
+    case MS_DT_F8E4M3:
+        return (struct format){-6, 3, 448};
+    case MS_DT_F8E5M2:
+        return (struct format){-14, 2, 57344};
+    default:
+        return (struct format){0, 0, INFINITY};
     }
 }
 
@@ -127,6 +134,8 @@ void blame_measure(struct blame_outcome *o, enum ms_dtype type, const double *re
         }
     }
     o->mean_ulp = s.finite != 0 ? s.ulps / (double)s.finite : 0;
-    o->rel_l2 = s.exact_squares > 0 ? sqrt(s.squares / s.exact_squares) : s.squares > 0 ? INFINITY : 0;
+    o->rel_l2 = s.exact_squares > 0 ? sqrt(s.squares / s.exact_squares)
+                : s.squares > 0     ? INFINITY
+                                    : 0;
     o->typical = s.finite != 0 ? sqrt(s.ratios / (double)s.finite) : 0;
 }

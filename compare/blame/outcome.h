@@ -15,15 +15,15 @@
 /* Distances of a recorded tensor from the exact values. */
 struct blame_outcome {
     size_t n;
-    size_t beyond;            /* elements outside of their bound */
-    double worst;             /* largest distance in bounds: above 1 is a fault */
+    size_t beyond; /* elements outside of their bound */
+    double worst;  /* largest distance in bounds: above 1 is a fault */
     size_t worst_at;
     double recorded, exact, allowed; /* of that element */
-    double max_ulp, mean_ulp; /* distance in units in the last place of the recorded type */
-    double max_rel;           /* distance relative to the exact value */
-    double rel_l2;            /* norm of the distances relative to that of the exact values */
-    double typical;           /* root mean square of the distances in bounds */
-    size_t unclear;           /* elements whose exact value is no number */
+    double max_ulp, mean_ulp;        /* distance in units in the last place of the recorded type */
+    double max_rel;                  /* distance relative to the exact value */
+    double rel_l2;  /* norm of the distances relative to that of the exact values */
+    double typical; /* root mean square of the distances in bounds */
+    size_t unclear; /* elements whose exact value is no number */
 };
 
 /* Distance between neighbouring numbers of a type at v; 1 for whole numbers. */

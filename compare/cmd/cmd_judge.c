@@ -62,9 +62,9 @@ static enum ms_rc open_side(struct opened *o, const char *json, struct ms_str na
     if (o->tensors == NULL)
         return ms_no_memory(err);
     *r = (struct blame_record){o->dump, o->tensors, probe_node_find(o->dump, name)};
-    return r->node != MS_MAP_NONE ? MS_OK
-                                  : ms_fail(err, MS_E_NOTFOUND, "%s: no record %.*s", json,
-                                            MS_STR_ARG(name));
+    return r->node != MS_MAP_NONE
+               ? MS_OK
+               : ms_fail(err, MS_E_NOTFOUND, "%s: no record %.*s", json, MS_STR_ARG(name));
 }
 
 static enum ms_rc judge_pick(const struct args *a, const struct blame_pick *pick, struct blame *b,
@@ -180,13 +180,15 @@ const struct ms_cmd compare_cmd_judge = {
     .brief = "say which of two sides computed an operator wrong",
     .opts = opts,
     .usage = "[options] TARGET GOLDEN [SUSPECT]",
-    .about =
-        "Computes an operator again in float64 from its recorded inputs, on each side from its own, "
-        "and says how far each recorded result is off, in units in the last place and relative, and "
-        "whether its type and the length of its sums explain that. The dumps must hold tensors (task "
-        "\"tensor\").\n"
-        "\n"
-        "  msprobe judge run ref\n"
-        "  msprobe judge run/step0 ref/step0 Functional.layer_norm.0.forward\n"
-        "  msprobe judge run ref --all --format json | jq '.verdicts[].verdict'\n",
+    .about = "Computes an operator again in float64 from its recorded inputs, on each side from "
+             "its own, "
+             "and says how far each recorded result is off, in units in the last place and "
+             "relative, and "
+             "whether its type and the length of its sums explain that. The dumps must hold "
+             "tensors (task "
+             "\"tensor\").\n"
+             "\n"
+             "  msprobe judge run ref\n"
+             "  msprobe judge run/step0 ref/step0 Functional.layer_norm.0.forward\n"
+             "  msprobe judge run ref --all --format json | jq '.verdicts[].verdict'\n",
 };

@@ -24,14 +24,15 @@ static void print_tensor(const struct blame_tensor *x)
 {
     const struct blame_outcome *o = &x->outcome;
     char rel[MS_HUMAN_MAX], l2[MS_HUMAN_MAX], n[MS_HUMAN_MAX], of[MS_HUMAN_MAX];
-    printf("    %s %s: %.3g ulp at most, %.3g on average; relative error %s, of the norm %s\n", x->path,
-           ms_dtype_torch(x->dtype), o->max_ulp, o->mean_ulp, ms_human_error(rel, o->max_rel),
-           ms_human_error(l2, o->rel_l2));
+    printf("    %s %s: %.3g ulp at most, %.3g on average; relative error %s, of the norm %s\n",
+           x->path, ms_dtype_torch(x->dtype), o->max_ulp, o->mean_ulp,
+           ms_human_error(rel, o->max_rel), ms_human_error(l2, o->rel_l2));
     if (o->beyond != 0)
-        printf("      %s of %s elements beyond the bound; worst is element %zu: recorded %.9g, exact "
-               "%.9g, allowed +-%.2g\n",
-               ms_human_count(n, o->beyond), ms_human_count(of, o->n), o->worst_at, o->recorded,
-               o->exact, o->allowed);
+        printf(
+            "      %s of %s elements beyond the bound; worst is element %zu: recorded %.9g, exact "
+            "%.9g, allowed +-%.2g\n",
+            ms_human_count(n, o->beyond), ms_human_count(of, o->n), o->worst_at, o->recorded,
+            o->exact, o->allowed);
     if (o->unclear != 0)
         printf("      %s elements have no exact value (NaN)\n", ms_human_count(n, o->unclear));
 }
@@ -68,7 +69,8 @@ void judge_show_text(const struct blame_pick *pick, const struct blame *b)
     print_side("target", &b->target);
     print_side("golden", &b->golden);
     if (b->verdict == BLAME_UNDECIDED && b->target.state == BLAME_ERRS && b->results_equal)
-        printf("  both sides have the same result; the operator may be defined in another way here\n");
+        printf(
+            "  both sides have the same result; the operator may be defined in another way here\n");
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

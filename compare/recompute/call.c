@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 static const struct rec_operator *const parts[] = {
-    rec_elementwise, rec_activations, rec_products, rec_convolutions, rec_norms,
-    rec_reductions,  rec_shapes,      rec_pools,    rec_losses,       rec_steps, rec_attentions};
+    rec_elementwise, rec_activations, rec_products, rec_convolutions, rec_norms,     rec_reductions,
+    rec_shapes,      rec_pools,       rec_losses,   rec_steps,        rec_attentions};
 enum { PARTS = sizeof parts / sizeof parts[0] };
 
 static const struct rec_operator *look_up(struct ms_str name)

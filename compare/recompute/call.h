@@ -31,12 +31,12 @@ enum { REC_OUTPUTS = 64 };
 
 struct rec_call {
     struct tape *tape;
-    struct ms_str op;     /* "linear", "Linear" of a module */
+    struct ms_str op; /* "linear", "Linear" of a module */
     const struct rec_value *args, *named;
     size_t nargs, nnamed;
-    enum ms_dtype result; /* type of the first recorded result */
+    enum ms_dtype result;           /* type of the first recorded result */
     struct tape_shape result_shape; /* its shape */
-    tape_id out[REC_OUTPUTS]; /* TAPE_NONE: a result that is not recomputed */
+    tape_id out[REC_OUTPUTS];       /* TAPE_NONE: a result that is not recomputed */
     size_t nout;
     const char *assumed; /* what a module does not record and was assumed; or NULL */
 };

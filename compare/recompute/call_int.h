@@ -69,8 +69,8 @@ struct rec_window {
     unsigned n; /* axes of space */
     int64_t in[REC_SPACE], out[REC_SPACE], size[REC_SPACE], stride[REC_SPACE], pad[REC_SPACE],
         dilation[REC_SPACE];
-    bool adaptive;         /* windows of unequal sizes, at most `size` */
-    bool elements_first;   /* the axes of a window lie before those of positions */
+    bool adaptive;       /* windows of unequal sizes, at most `size` */
+    bool elements_first; /* the axes of a window lie before those of positions */
 };
 /* Element of `lead` images that each place of each window reads, -1 outside: of shape {lead,
  * positions, elements of a window}, or with the last two exchanged. */

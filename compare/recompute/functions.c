@@ -43,7 +43,7 @@ FUNCTION(f_rsqrt, 1 / sqrt(x))
 FUNCTION(d_rsqrt, -0.5 / (x * sqrt(x)))
 FUNCTION(f_reciprocal, 1 / x)
 FUNCTION(d_reciprocal, -1 / (x * x))
-FUNCTION(f_square, x * x)
+FUNCTION(f_square, x *x)
 FUNCTION(d_square, 2 * x)
 FUNCTION(f_sin, sin(x))
 FUNCTION(d_cos, -sin(x))
@@ -67,9 +67,9 @@ FUNCTION(d_acosh, 1 / sqrt((x - 1) * (x + 1)))
 FUNCTION(f_atanh, atanh(x))
 FUNCTION(d_atanh, 1 / ((1 - x) * (1 + x)))
 FUNCTION(f_erf, erf(x))
-FUNCTION(d_erf, M_2_SQRTPI * exp(-x * x))
+FUNCTION(d_erf, M_2_SQRTPI *exp(-x *x))
 FUNCTION(f_erfc, erfc(x))
-FUNCTION(d_erfc, -M_2_SQRTPI * exp(-x * x))
+FUNCTION(d_erfc, -M_2_SQRTPI *exp(-x *x))
 FUNCTION(f_lgamma, lgamma(x))
 FUNCTION(f_sigmoid, 1 / (1 + exp(-x)))
 FUNCTION(d_sigmoid, 1 / ((1 + exp(-x)) * (1 + exp(x))))
@@ -81,13 +81,10 @@ FUNCTION(f_relu6, x > 6 ? 6 : x > 0 ? x : x <= 0 ? 0 : x)
 FUNCTION(d_relu6, x > 0 && x < 6)
 FUNCTION(f_hardsigmoid, fmin(fmax(x + 3, 0), 6) / 6)
 FUNCTION(d_hardsigmoid, x > -3 && x < 3 ? 1.0 / 6 : 0)
-FUNCTION(f_hardswish, x * fmin(fmax(x + 3, 0), 6) / 6)
+FUNCTION(f_hardswish, x *fmin(fmax(x + 3, 0), 6) / 6)
 FUNCTION(d_hardswish, x <= -3 ? 0 : x < 3 ? x / 3 + 0.5 : 1)
-FUNCTION(f_softsign, x / (1 + fabs(x)))
-FUNCTION(d_softsign, 1 / ((1 + fabs(x)) * (1 + fabs(x))))
-FUNCTION(f_tanhshrink, x - tanh(x))
-FUNCTION(d_tanhshrink, tanh(x) * tanh(x))
-FUNCTION(f_selu, x > 0 ? 1.0507009873554805 * x : 1.0507009873554805 * 1.6732632423543772 * expm1(x))
+FUNCTION(f_selu,
+         x > 0 ? 1.0507009873554805 * x : 1.0507009873554805 * 1.6732632423543772 * expm1(x))
 FUNCTION(d_selu, x > 0 ? 1.0507009873554805 : 1.0507009873554805 * 1.6732632423543772 * exp(x))
 FUNCTION(f_floor, floor(x))
 FUNCTION(f_ceil, ceil(x))
@@ -104,7 +101,7 @@ FUNCTION(f_step, x > 0 ? 1 : x == 0 ? 0.5 : 0)
 FUNCTION(f_step_down, x < 0 ? 1 : x == 0 ? 0.5 : 0)
 FUNCTION(f_linear, a *x + b)
 FUNCTION(d_linear, a + 0 * x)
-FUNCTION(f_clamp, x < a ? a : x > b ? b : x)
+FUNCTION(f_clamp, x<a ? a : x> b ? b : x)
 FUNCTION(d_clamp, x >= a && x <= b)
 FUNCTION(f_power, pow(x, a))
 FUNCTION(d_power, a == 0 ? 0 : a * pow(x, a - 1))
@@ -114,8 +111,8 @@ FUNCTION(f_elu, x > 0 ? x : a * expm1(x / b))
 FUNCTION(d_elu, x > 0 ? 1 : a / b * exp(x / b))
 FUNCTION(f_threshold, x > a ? x : b)
 FUNCTION(d_threshold, x > a)
-FUNCTION(f_softplus, a * x > b ? x : log1p(exp(a * x)) / a)
-FUNCTION(d_softplus, a * x > b ? 1 : 1 / (1 + exp(-a * x)))
+FUNCTION(f_softplus, a *x > b ? x : log1p(exp(a * x)) / a)
+FUNCTION(d_softplus, a *x > b ? 1 : 1 / (1 + exp(-a * x)))
 FUNCTION(f_softshrink, x > a ? x - a : x < -a ? x + a : 0 * x)
 FUNCTION(d_softshrink, x > a || x < -a)
 FUNCTION(f_hardshrink, x > a || x < -a ? x : 0 * x)
@@ -129,13 +126,14 @@ const struct tape_function tape_clamp_function = {"clamp", f_clamp, d_clamp, 0, 
 const struct tape_function tape_power_function = {"power", f_power, d_power, 3, 0, 5, 0};
 const struct tape_function tape_leaky_function = {"leaky_relu", f_leaky, d_leaky, 1, 0, 0, 0};
 const struct tape_function tape_elu_function = {"elu", f_elu, d_elu, 4, 1, 4, 2};
-const struct tape_function tape_threshold_function = {"threshold", f_threshold, d_threshold, 0, 0,
-                                                      0, 0};
-const struct tape_function tape_softplus_function = {"softplus", f_softplus, d_softplus, 4, 1, 4, 0};
-const struct tape_function tape_softshrink_function = {"softshrink", f_softshrink, d_softshrink, 1,
-                                                       0, 0, 0};
-const struct tape_function tape_hardshrink_function = {"hardshrink", f_hardshrink, d_softshrink, 0,
-                                                       0, 0, 0};
+const struct tape_function tape_threshold_function = {
+    "threshold", f_threshold, d_threshold, 0, 0, 0, 0};
+const struct tape_function tape_softplus_function = {"softplus", f_softplus, d_softplus, 4,
+                                                     1,          4,          0};
+const struct tape_function tape_softshrink_function = {
+    "softshrink", f_softshrink, d_softshrink, 1, 0, 0, 0};
+const struct tape_function tape_hardshrink_function = {
+    "hardshrink", f_hardshrink, d_softshrink, 0, 0, 0, 0};
 const struct tape_function tape_remainder_function = {"remainder", f_remainder, f_one, 2, 0, 0, 0};
 const struct tape_function tape_fmod_function = {"fmod", f_fmod, f_one, 2, 0, 0, 0};
 
@@ -181,8 +179,6 @@ static const struct tape_function functions[] = {
     {"relu6", f_relu6, d_relu6, 0, 0, 0, 0},
     {"hardsigmoid", f_hardsigmoid, d_hardsigmoid, 2, 1, 1, 0},
     {"hardswish", f_hardswish, d_hardswish, 4, 1, 3, 1},
-    {"softsign", f_softsign, d_softsign, 3, 0, 4, 0},
-    {"tanhshrink", f_tanhshrink, d_tanhshrink, 2, 2, 4, 3},
     {"selu", f_selu, d_selu, 4, 1, 4, 2},
     {"floor", f_floor, f_zero, 0, 0, 0, 0},
     {"ceil", f_ceil, f_zero, 0, 0, 0, 0},
@@ -259,8 +255,8 @@ tape_id tape_sigmoid(struct tape *t, tape_id x)
 tape_id tape_linear(struct tape *t, tape_id x, double a, double b)
 {
     if (b != 0 && fabs(a) != 1)
-        return tape_unary(t, &tape_linear_function,
-                          tape_unary(t, &tape_linear_function, x, a, 0), 1, b);
+        return tape_unary(t, &tape_linear_function, tape_unary(t, &tape_linear_function, x, a, 0),
+                          1, b);
     return tape_unary(t, &tape_linear_function, x, a, b);
 }
 

@@ -13,11 +13,11 @@ const struct tape_function *tape_function_find(struct ms_str name);
 
 /* 1 above 0, 1/2 at 0, 0 below; and the other way round. */
 extern const struct tape_function tape_step, tape_step_down;
-extern const struct tape_function tape_linear_function; /* a * x + b, rounded twice */
-extern const struct tape_function tape_clamp_function;  /* between a and b */
-extern const struct tape_function tape_power_function;  /* x to the a */
-extern const struct tape_function tape_leaky_function;  /* a * x below 0 */
-extern const struct tape_function tape_elu_function;    /* a * (exp(x / b) - 1) below 0 */
+extern const struct tape_function tape_linear_function;     /* a * x + b, rounded twice */
+extern const struct tape_function tape_clamp_function;      /* between a and b */
+extern const struct tape_function tape_power_function;      /* x to the a */
+extern const struct tape_function tape_leaky_function;      /* a * x below 0 */
+extern const struct tape_function tape_elu_function;        /* a * (exp(x / b) - 1) below 0 */
 extern const struct tape_function tape_threshold_function;  /* x above a, else b */
 extern const struct tape_function tape_softplus_function;   /* log(1 + exp(a * x)) / a, x above b */
 extern const struct tape_function tape_softshrink_function; /* by a towards 0 */

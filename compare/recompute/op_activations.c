@@ -20,7 +20,8 @@ static void op_gelu(struct rec_call *c)
     const struct ms_str form = rec_text(c, 1, "approximate", "none");
     tape_id inner;
     if (ms_str_is(form, "tanh")) {
-        const tape_id cube = tape_mul(t, tape_mul(t, tape_square(t, x), x), tape_constant(t, GELU_CUBIC));
+        const tape_id cube =
+            tape_mul(t, tape_mul(t, tape_square(t, x), x), tape_constant(t, GELU_CUBIC));
         inner = tape_tanh(t, tape_linear(t, tape_add(t, x, cube), GELU_TANH, 0));
     } else {
         inner = named(t, "erf", tape_linear(t, x, M_SQRT1_2, 0));
@@ -151,6 +152,18 @@ static void op_dropout(struct rec_call *c)
         rec_give(c, rec_want(c, 0, "input"));
 }
 
+static void op_softsign(struct rec_call *c)
+{
+    const tape_id x = rec_want(c, 0, "input");
+    rec_give(c, tape_div(c->tape, x, tape_linear(c->tape, tape_abs(c->tape, x), 1, 1)));
+}
+
+static void op_tanhshrink(struct rec_call *c)
+{
+    const tape_id x = rec_want(c, 0, "input");
+    rec_give(c, tape_sub(c->tape, x, tape_tanh(c->tape, x)));
+}
+
 #define NAMED(function, name)                                                                      \
     static void function(struct rec_call *c)                                                       \
     {                                                                                              \
@@ -161,51 +174,50 @@ NAMED(op_sigmoid, "sigmoid")
 NAMED(op_tanh, "tanh")
 NAMED(op_relu6, "relu6")
 NAMED(op_logsigmoid, "logsigmoid")
-NAMED(op_softsign, "softsign")
 NAMED(op_hardswish, "hardswish")
 NAMED(op_hardsigmoid, "hardsigmoid")
 NAMED(op_selu, "selu")
-NAMED(op_tanhshrink, "tanhshrink")
 
-const struct rec_operator rec_activations[] = {
-    {"gelu", op_gelu},
-    {"GELU", op_gelu},
-    {"GeLU", op_gelu},
-    {"silu", op_silu},
-    {"SiLU", op_silu},
-    {"swish", op_silu},
-    {"glu", op_glu},
-    {"GLU", op_glu},
-    {"npu_swiglu", op_swiglu},
-    {"swiglu", op_swiglu},
-    {"mish", op_mish},
-    {"Mish", op_mish},
-    {"softplus", op_softplus},
-    {"Softplus", op_softplus},
-    {"leaky_relu", op_leaky_relu},
-    {"LeakyReLU", op_leaky_relu},
-    {"prelu", op_prelu},
-    {"PReLU", op_prelu},
-    {"elu", op_elu},
-    {"ELU", op_elu},
-    {"celu", op_celu},
-    {"CELU", op_celu},
-    {"hardtanh", op_hardtanh},
-    {"Hardtanh", op_hardtanh},
-    {"threshold", op_threshold},
-    {"softshrink", op_softshrink},
-    {"Softshrink", op_softshrink},
-    {"hardshrink", op_hardshrink},
-    {"Hardshrink", op_hardshrink},
-    {"dropout", op_dropout},
-    {"ReLU", op_relu},
-    {"Sigmoid", op_sigmoid},
-    {"Tanh", op_tanh},
-    {"ReLU6", op_relu6},
-    {"LogSigmoid", op_logsigmoid},
-    {"Softsign", op_softsign},
-    {"Hardswish", op_hardswish},
-    {"Hardsigmoid", op_hardsigmoid},
-    {"SELU", op_selu},
-    {"Tanhshrink", op_tanhshrink},
-    {NULL, NULL}};
+const struct rec_operator rec_activations[] = {{"gelu", op_gelu},
+                                               {"GELU", op_gelu},
+                                               {"GeLU", op_gelu},
+                                               {"silu", op_silu},
+                                               {"SiLU", op_silu},
+                                               {"swish", op_silu},
+                                               {"glu", op_glu},
+                                               {"GLU", op_glu},
+                                               {"npu_swiglu", op_swiglu},
+                                               {"swiglu", op_swiglu},
+                                               {"mish", op_mish},
+                                               {"Mish", op_mish},
+                                               {"softplus", op_softplus},
+                                               {"Softplus", op_softplus},
+                                               {"leaky_relu", op_leaky_relu},
+                                               {"LeakyReLU", op_leaky_relu},
+                                               {"prelu", op_prelu},
+                                               {"PReLU", op_prelu},
+                                               {"elu", op_elu},
+                                               {"ELU", op_elu},
+                                               {"celu", op_celu},
+                                               {"CELU", op_celu},
+                                               {"hardtanh", op_hardtanh},
+                                               {"Hardtanh", op_hardtanh},
+                                               {"threshold", op_threshold},
+                                               {"softshrink", op_softshrink},
+                                               {"Softshrink", op_softshrink},
+                                               {"hardshrink", op_hardshrink},
+                                               {"Hardshrink", op_hardshrink},
+                                               {"dropout", op_dropout},
+                                               {"ReLU", op_relu},
+                                               {"Sigmoid", op_sigmoid},
+                                               {"Tanh", op_tanh},
+                                               {"ReLU6", op_relu6},
+                                               {"LogSigmoid", op_logsigmoid},
+                                               {"softsign", op_softsign},
+                                               {"Softsign", op_softsign},
+                                               {"Hardswish", op_hardswish},
+                                               {"Hardsigmoid", op_hardsigmoid},
+                                               {"SELU", op_selu},
+                                               {"tanhshrink", op_tanhshrink},
+                                               {"Tanhshrink", op_tanhshrink},
+                                               {NULL, NULL}};

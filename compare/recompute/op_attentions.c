@@ -69,7 +69,8 @@ static void op_scaled_dot_product_attention(struct rec_call *c)
     /* Kernels scale the queries, the scores, or both by the root: each is one more rounding. */
     tape_id scores = tape_linear(t, tape_matmul(t, q, false, k, true), scale, 0);
     if (rec_flag(c, 5, "is_causal", false))
-        scores = keep_where(t, scores, causal_mask(t, s.dim[s.ndim - 2], rec_shape(c, k).dim[s.ndim - 2]));
+        scores = keep_where(t, scores,
+                            causal_mask(t, s.dim[s.ndim - 2], rec_shape(c, k).dim[s.ndim - 2]));
     if (mask != NULL && mask->dtype == MS_DT_BOOL)
         scores = keep_where(t, scores, mask->node);
     else if (mask != NULL)
@@ -91,7 +92,8 @@ static tape_id heads_first(struct rec_call *c, tape_id x, struct ms_str layout, 
         rec_unsupported(c, "a layout of attention that is not recomputed");
         return TAPE_NONE;
     }
-    const struct tape_shape four = {.ndim = 4, .dim = {s.dim[0], s.dim[1], heads, s.dim[2] / heads}};
+    const struct tape_shape four = {.ndim = 4,
+                                    .dim = {s.dim[0], s.dim[1], heads, s.dim[2] / heads}};
     static const unsigned from_bsh[] = {0, 2, 1, 3}, from_sbh[] = {1, 2, 0, 3};
     return tape_permute(t, tape_reshape(t, x, &four), bsh ? from_bsh : from_sbh);
 }
@@ -111,7 +113,8 @@ static tape_id layout_of(struct rec_call *c, tape_id y, struct ms_str layout)
 static void op_npu_fusion_attention(struct rec_call *c)
 {
     struct tape *t = c->tape;
-    const double heads = rec_number(c, 3, "head_num", 0), sparse = rec_number(c, -1, "sparse_mode", 0);
+    const double heads = rec_number(c, 3, "head_num", 0),
+                 sparse = rec_number(c, -1, "sparse_mode", 0);
     const struct ms_str layout = rec_text(c, 4, "input_layout", "");
     const tape_id x = rec_want(c, 0, "query"), mask = rec_tensor(c, 7, "atten_mask");
     const tape_id q = heads_first(c, x, layout, heads >= 1 && heads < 1e6 ? (uint64_t)heads : 0);
@@ -122,13 +125,16 @@ static void op_npu_fusion_attention(struct rec_call *c)
     tape_id kv[2] = {rec_want(c, 1, "key"), rec_want(c, 2, "value")};
     for (unsigned i = 0; i < 2 && kv[i] != TAPE_NONE; i++) {
         const uint64_t last = rec_shape(c, kv[i]).dim[rec_shape(c, kv[i]).ndim - 1];
-        kv[i] = repeat_heads(c, heads_first(c, kv[i], layout, width != 0 ? last / width : 0), s.dim[1]);
+        kv[i] =
+            repeat_heads(c, heads_first(c, kv[i], layout, width != 0 ? last / width : 0), s.dim[1]);
     }
-    if (rec_number(c, 9, "keep_prob", 1) != 1 || rec_tensor(c, 5, "pse") != TAPE_NONE || sparse > 1) {
+    if (rec_number(c, 9, "keep_prob", 1) != 1 || rec_tensor(c, 5, "pse") != TAPE_NONE ||
+        sparse > 1) {
         rec_unsupported(c, "attention with dropout, a position bias or a compressed mask");
         return;
     }
-    tape_id scores = tape_linear(t, tape_matmul(t, q, false, kv[0], true), rec_number(c, 8, "scale", 1), 0);
+    tape_id scores =
+        tape_linear(t, tape_matmul(t, q, false, kv[0], true), rec_number(c, 8, "scale", 1), 0);
     if (mask != TAPE_NONE)
         scores = tape_where(t, mask, tape_constant(t, -INFINITY), scores);
     rec_give(c, layout_of(c, weigh_values(t, scores, kv[1]), layout));
@@ -152,7 +158,8 @@ static tape_id rotate(struct tape *t, tape_id x, tape_id cos, tape_id sin)
 
 static void op_rotary_mul(struct rec_call *c)
 {
-    rec_give(c, rotate(c->tape, rec_want(c, 0, "input"), rec_want(c, 1, "r1"), rec_want(c, 2, "r2")));
+    rec_give(c,
+             rotate(c->tape, rec_want(c, 0, "input"), rec_want(c, 1, "r1"), rec_want(c, 2, "r2")));
 }
 
 /* apply_rotary_pos_emb(q, k, cos, sin, ...): cos and sin get an axis for the heads. */

@@ -168,7 +168,8 @@ static void convolve(struct rec_call *c, unsigned space)
         read_padding(c, w, behind);
     }
     for (unsigned i = 0; i < space; i++) {
-        const int64_t room = w->in[i] + w->pad[i] + behind[i] - w->dilation[i] * (w->size[i] - 1) - 1;
+        const int64_t room =
+            w->in[i] + w->pad[i] + behind[i] - w->dilation[i] * (w->size[i] - 1) - 1;
         if (w->stride[i] < 1 || w->dilation[i] < 1 || room < 0) {
             rec_unsupported(c, "a window larger than its image");
             return;
@@ -182,8 +183,9 @@ static void convolve(struct rec_call *c, unsigned space)
     const struct tape_shape cs = {.ndim = 4,
                                   .dim = {v.n, v.groups, v.in * windows.dim[1], windows.dim[2]}},
                             fs = {.ndim = 3, .dim = {v.groups, v.out, v.in * windows.dim[1]}};
-    give_conv(c, &v, tape_matmul(t, tape_reshape(t, v.w, &fs), false,
-                                 tape_reshape(t, columns, &cs), false));
+    give_conv(
+        c, &v,
+        tape_matmul(t, tape_reshape(t, v.w, &fs), false, tape_reshape(t, columns, &cs), false));
 }
 
 /* A transposed convolution adds up, for each element of x, a window of the result. */
@@ -206,8 +208,8 @@ static void convolve_back(struct rec_call *c, unsigned space)
     for (unsigned i = 0; i < space; i++) {
         w->out[i] = w->in[i];
         positions *= w->in[i];
-        w->in[i] = (w->in[i] - 1) * w->stride[i] - 2 * w->pad[i] + w->dilation[i] * (w->size[i] - 1) +
-                   more[i] + 1;
+        w->in[i] = (w->in[i] - 1) * w->stride[i] - 2 * w->pad[i] +
+                   w->dilation[i] * (w->size[i] - 1) + more[i] + 1;
         if (w->in[i] < 0 || w->in[i] > INT32_MAX) {
             rec_unsupported(c, "a padding larger than the result");
             return;
@@ -219,8 +221,8 @@ static void convolve_back(struct rec_call *c, unsigned space)
     int64_t *index = rec_windows(t, w, v.n * v.groups * v.out, &windows);
     const struct tape_shape xs = {.ndim = 4, .dim = {v.n, v.groups, v.in, (uint64_t)positions}},
                             fs = {.ndim = 3, .dim = {v.groups, v.in, v.out * windows.dim[1]}};
-    const tape_id columns = tape_matmul(t, tape_reshape(t, v.w, &fs), true,
-                                        tape_reshape(t, v.x, &xs), false);
+    const tape_id columns =
+        tape_matmul(t, tape_reshape(t, v.w, &fs), true, tape_reshape(t, v.x, &xs), false);
     const tape_id y = tape_scatter(t, tape_reshape(t, columns, &windows), &s, index);
     for (unsigned i = 0; i < space; i++)
         w->out[i] = w->in[i];

@@ -81,7 +81,8 @@ static void op_fmod(struct rec_call *c)
     if (y == NULL || y->kind != REC_NUMBER)
         rec_unsupported(c, "a remainder by a tensor is not recomputed");
     else
-        rec_give(c, tape_unary(c->tape, &tape_fmod_function, rec_want(c, 0, "input"), y->number, 0));
+        rec_give(c,
+                 tape_unary(c->tape, &tape_fmod_function, rec_want(c, 0, "input"), y->number, 0));
 }
 
 static void op_pow(struct rec_call *c)
@@ -90,8 +91,8 @@ static void op_pow(struct rec_call *c)
     if (x != NULL && x->kind == REC_TENSOR && y != NULL && y->kind == REC_NUMBER)
         rec_give(c, tape_power(c->tape, x->node, y->number));
     else
-        rec_give(c, tape_binary(c->tape, TAPE_POW, rec_want(c, 0, "input"),
-                                rec_want(c, 1, "exponent")));
+        rec_give(
+            c, tape_binary(c->tape, TAPE_POW, rec_want(c, 0, "input"), rec_want(c, 1, "exponent")));
 }
 
 static void op_rpow(struct rec_call *c)
@@ -154,7 +155,8 @@ static void op_clamp(struct rec_call *c)
 {
     const struct rec_value *least = rec_find(c, 1, "min"), *most = rec_find(c, 2, "max");
     tape_id x = rec_want(c, 0, "input");
-    if ((least == NULL || least->kind == REC_NUMBER) && (most == NULL || most->kind == REC_NUMBER)) {
+    if ((least == NULL || least->kind == REC_NUMBER) &&
+        (most == NULL || most->kind == REC_NUMBER)) {
         rec_give(c, tape_clamp(c->tape, x, least != NULL ? least->number : -INFINITY,
                                most != NULL ? most->number : INFINITY));
         return;
@@ -197,8 +199,9 @@ static void op_logaddexp(struct rec_call *c)
     struct tape *t = c->tape;
     const tape_id x = rec_want(c, 0, "input"), y = rec_want(c, 1, "other");
     const tape_id most = rec_detach(t, tape_binary(t, TAPE_MAX2, x, y));
-    rec_give(c, tape_add(t, most, tape_log(t, tape_add(t, tape_exp(t, tape_sub(t, x, most)),
-                                                      tape_exp(t, tape_sub(t, y, most))))));
+    rec_give(c, tape_add(t, most,
+                         tape_log(t, tape_add(t, tape_exp(t, tape_sub(t, x, most)),
+                                              tape_exp(t, tape_sub(t, y, most))))));
 }
 
 /* ---- comparisons and bits ------------------------------------------------------ */
@@ -208,15 +211,24 @@ enum relation { EQUAL, UNEQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, AND, O
 static double holds(enum relation r, double x, double y)
 {
     switch (r) {
-    case EQUAL: return x == y;
-    case UNEQUAL: return x != y;
-    case LESS: return x < y;
-    case LESS_EQUAL: return x <= y;
-    case GREATER: return x > y;
-    case GREATER_EQUAL: return x >= y;
-    case AND: return x != 0 && y != 0;
-    case OR: return x != 0 || y != 0;
-    default: return (x != 0) != (y != 0);
+    case EQUAL:
+        return x == y;
+    case UNEQUAL:
+        return x != y;
+    case LESS:
+        return x < y;
+    case LESS_EQUAL:
+        return x <= y;
+    case GREATER:
+        return x > y;
+    case GREATER_EQUAL:
+        return x >= y;
+    case AND:
+        return x != 0 && y != 0;
+    case OR:
+        return x != 0 || y != 0;
+    default:
+        return (x != 0) != (y != 0);
     }
 }
 
@@ -319,107 +331,106 @@ static void op_copy(struct rec_call *c)
     rec_give(c, tape_expand(c->tape, rec_want(c, 1, "src"), &c->result_shape));
 }
 
-const struct rec_operator rec_elementwise[] = {
-    {"add", op_add},
-    {"radd", op_add},
-    {"Add", op_add},
-    {"sub", op_sub},
-    {"subtract", op_sub},
-    {"Sub", op_sub},
-    {"rsub", op_rsub},
-    {"mul", op_mul},
-    {"rmul", op_mul},
-    {"multiply", op_mul},
-    {"Mul", op_mul},
-    {"div", op_div},
-    {"truediv", op_div},
-    {"true_divide", op_div},
-    {"divide", op_div},
-    {"RealDiv", op_div},
-    {"Div", op_div},
-    {"rdiv", op_rdiv},
-    {"rtruediv", op_rdiv},
-    {"floordiv", op_floor_divide},
-    {"floor_divide", op_floor_divide},
-    {"FloorDiv", op_floor_divide},
-    {"remainder", op_remainder},
-    {"mod", op_remainder},
-    {"fmod", op_fmod},
-    {"pow", op_pow},
-    {"Pow", op_pow},
-    {"float_power", op_pow},
-    {"rpow", op_rpow},
-    {"maximum", op_maximum},
-    {"Maximum", op_maximum},
-    {"minimum", op_minimum},
-    {"Minimum", op_minimum},
-    {"atan2", op_atan2},
-    {"arctan2", op_atan2},
-    {"addcmul", op_addcmul},
-    {"addcdiv", op_addcdiv},
-    {"lerp", op_lerp},
-    {"where", op_where},
-    {"Select", op_where},
-    {"masked_fill", op_masked_fill},
-    {"MaskedFill", op_masked_fill},
-    {"clamp", op_clamp},
-    {"clip", op_clamp},
-    {"clamp_min", op_clamp_min},
-    {"clamp_max", op_clamp_max},
-    {"hypot", op_hypot},
-    {"xlogy", op_xlogy},
-    {"logaddexp", op_logaddexp},
-    {"eq", op_eq},
-    {"equal", op_eq},
-    {"Equal", op_eq},
-    {"ne", op_ne},
-    {"not_equal", op_ne},
-    {"NotEqual", op_ne},
-    {"lt", op_lt},
-    {"less", op_lt},
-    {"Less", op_lt},
-    {"le", op_le},
-    {"less_equal", op_le},
-    {"LessEqual", op_le},
-    {"gt", op_gt},
-    {"greater", op_gt},
-    {"Greater", op_gt},
-    {"ge", op_ge},
-    {"greater_equal", op_ge},
-    {"GreaterEqual", op_ge},
-    {"logical_and", op_logical_and},
-    {"LogicalAnd", op_logical_and},
-    {"logical_or", op_logical_or},
-    {"LogicalOr", op_logical_or},
-    {"logical_xor", op_logical_xor},
-    {"and", op_and},
-    {"bitwise_and", op_and},
-    {"or", op_or},
-    {"bitwise_or", op_or},
-    {"invert", op_invert},
-    {"bitwise_not", op_invert},
-    {"to", op_cast},
-    {"type", op_cast},
-    {"type_as", op_cast},
-    {"float", op_cast},
-    {"half", op_cast},
-    {"bfloat16", op_cast},
-    {"double", op_cast},
-    {"int", op_cast},
-    {"long", op_cast},
-    {"bool", op_cast},
-    {"cast", op_cast},
-    {"Cast", op_cast},
-    {"astype", op_cast},
-    {"clone", op_cast},
-    {"contiguous", op_cast},
-    {"detach", op_cast},
-    {"fill", op_fill},
-    {"zeros_like", op_zeros_like},
-    {"ZerosLike", op_zeros_like},
-    {"zero", op_zeros_like},
-    {"ones_like", op_ones_like},
-    {"OnesLike", op_ones_like},
-    {"copy", op_copy},
-    {"Identity", op_cast},
-    {NULL, NULL}};
+const struct rec_operator rec_elementwise[] = {{"add", op_add},
+                                               {"radd", op_add},
+                                               {"Add", op_add},
+                                               {"sub", op_sub},
+                                               {"subtract", op_sub},
+                                               {"Sub", op_sub},
+                                               {"rsub", op_rsub},
+                                               {"mul", op_mul},
+                                               {"rmul", op_mul},
+                                               {"multiply", op_mul},
+                                               {"Mul", op_mul},
+                                               {"div", op_div},
+                                               {"truediv", op_div},
+                                               {"true_divide", op_div},
+                                               {"divide", op_div},
+                                               {"RealDiv", op_div},
+                                               {"Div", op_div},
+                                               {"rdiv", op_rdiv},
+                                               {"rtruediv", op_rdiv},
+                                               {"floordiv", op_floor_divide},
+                                               {"floor_divide", op_floor_divide},
+                                               {"FloorDiv", op_floor_divide},
+                                               {"remainder", op_remainder},
+                                               {"mod", op_remainder},
+                                               {"fmod", op_fmod},
+                                               {"pow", op_pow},
+                                               {"Pow", op_pow},
+                                               {"float_power", op_pow},
+                                               {"rpow", op_rpow},
+                                               {"maximum", op_maximum},
+                                               {"Maximum", op_maximum},
+                                               {"minimum", op_minimum},
+                                               {"Minimum", op_minimum},
+                                               {"atan2", op_atan2},
+                                               {"arctan2", op_atan2},
+                                               {"addcmul", op_addcmul},
+                                               {"addcdiv", op_addcdiv},
+                                               {"lerp", op_lerp},
+                                               {"where", op_where},
+                                               {"Select", op_where},
+                                               {"masked_fill", op_masked_fill},
+                                               {"MaskedFill", op_masked_fill},
+                                               {"clamp", op_clamp},
+                                               {"clip", op_clamp},
+                                               {"clamp_min", op_clamp_min},
+                                               {"clamp_max", op_clamp_max},
+                                               {"hypot", op_hypot},
+                                               {"xlogy", op_xlogy},
+                                               {"logaddexp", op_logaddexp},
+                                               {"eq", op_eq},
+                                               {"equal", op_eq},
+                                               {"Equal", op_eq},
+                                               {"ne", op_ne},
+                                               {"not_equal", op_ne},
+                                               {"NotEqual", op_ne},
+                                               {"lt", op_lt},
+                                               {"less", op_lt},
+                                               {"Less", op_lt},
+                                               {"le", op_le},
+                                               {"less_equal", op_le},
+                                               {"LessEqual", op_le},
+                                               {"gt", op_gt},
+                                               {"greater", op_gt},
+                                               {"Greater", op_gt},
+                                               {"ge", op_ge},
+                                               {"greater_equal", op_ge},
+                                               {"GreaterEqual", op_ge},
+                                               {"logical_and", op_logical_and},
+                                               {"LogicalAnd", op_logical_and},
+                                               {"logical_or", op_logical_or},
+                                               {"LogicalOr", op_logical_or},
+                                               {"logical_xor", op_logical_xor},
+                                               {"and", op_and},
+                                               {"bitwise_and", op_and},
+                                               {"or", op_or},
+                                               {"bitwise_or", op_or},
+                                               {"invert", op_invert},
+                                               {"bitwise_not", op_invert},
+                                               {"to", op_cast},
+                                               {"type", op_cast},
+                                               {"type_as", op_cast},
+                                               {"float", op_cast},
+                                               {"half", op_cast},
+                                               {"bfloat16", op_cast},
+                                               {"double", op_cast},
+                                               {"int", op_cast},
+                                               {"long", op_cast},
+                                               {"bool", op_cast},
+                                               {"cast", op_cast},
+                                               {"Cast", op_cast},
+                                               {"astype", op_cast},
+                                               {"clone", op_cast},
+                                               {"contiguous", op_cast},
+                                               {"detach", op_cast},
+                                               {"fill", op_fill},
+                                               {"zeros_like", op_zeros_like},
+                                               {"ZerosLike", op_zeros_like},
+                                               {"zero", op_zeros_like},
+                                               {"ones_like", op_ones_like},
+                                               {"OnesLike", op_ones_like},
+                                               {"copy", op_copy},
+                                               {"Identity", op_cast},
+                                               {NULL, NULL}};

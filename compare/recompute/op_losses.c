@@ -133,17 +133,20 @@ static void op_poisson_nll_loss(struct rec_call *c)
     if (rec_flag(c, 2, "log_input", true))
         give_reduced(c, tape_sub(t, tape_exp(t, x), tape_mul(t, y, x)), TAPE_NONE);
     else
-        give_reduced(c,
-                     tape_sub(t, x, tape_mul(t, y, tape_log(t, tape_linear(t, x, 1, rec_number(c, 5, "eps", 1e-8))))),
-                     TAPE_NONE);
+        give_reduced(
+            c,
+            tape_sub(
+                t, x,
+                tape_mul(t, y, tape_log(t, tape_linear(t, x, 1, rec_number(c, 5, "eps", 1e-8))))),
+            TAPE_NONE);
 }
 
 static void op_margin_ranking_loss(struct rec_call *c)
 {
     struct tape *t = c->tape;
     const tape_id d = tape_sub(t, rec_want(c, 1, "input2"), rec_want(c, 0, "input1"));
-    const tape_id z = tape_linear(t, tape_mul(t, rec_want(c, 2, "target"), d), 1,
-                                  rec_number(c, 3, "margin", 0));
+    const tape_id z =
+        tape_linear(t, tape_mul(t, rec_want(c, 2, "target"), d), 1, rec_number(c, 3, "margin", 0));
     give_reduced(c, tape_clamp(t, z, 0, INFINITY), TAPE_NONE);
 }
 
@@ -233,11 +236,19 @@ static void op_cross_entropy(struct rec_call *c)
         rec_unsupported(c, "probabilities as targets with weights");
         return;
     }
-    const tape_id rows = tape_neg(t, tape_reduce(t, TAPE_SUM, tape_mul(t, logp, classes_last(t, y)), 2U, false));
+    const tape_id rows =
+        tape_neg(t, tape_reduce(t, TAPE_SUM, tape_mul(t, logp, classes_last(t, y)), 2U, false));
     give_reduced(c, rows, TAPE_NONE);
 }
 
 /* ---- distances ------------------------------------------------------------------------- */
+
+/* x / max(norm(x), eps) along an axis. */
+static tape_id unit_length(struct tape *t, tape_id x, unsigned axis, double eps)
+{
+    const tape_id norm = tape_sqrt(t, tape_reduce(t, TAPE_SUM, tape_square(t, x), axis, true));
+    return tape_div(t, x, tape_clamp(t, norm, eps, INFINITY));
+}
 
 static void op_cosine_similarity(struct rec_call *c)
 {
@@ -245,11 +256,8 @@ static void op_cosine_similarity(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "x1"), y = rec_want(c, 1, "x2");
     const unsigned axis = 1U << rec_axis(c, 2, "dim", 1, rec_shape(c, x).ndim);
     const double eps = rec_number(c, 3, "eps", 1e-8);
-    const tape_id dot = tape_reduce(t, TAPE_SUM, tape_mul(t, x, y), axis, false);
-    const tape_id nx = tape_sqrt(t, tape_reduce(t, TAPE_SUM, tape_square(t, x), axis, false));
-    const tape_id ny = tape_sqrt(t, tape_reduce(t, TAPE_SUM, tape_square(t, y), axis, false));
-    rec_give(c, tape_div(t, dot, tape_mul(t, tape_clamp(t, nx, eps, INFINITY),
-                                          tape_clamp(t, ny, eps, INFINITY))));
+    const tape_id product = tape_mul(t, unit_length(t, x, axis, eps), unit_length(t, y, axis, eps));
+    rec_give(c, tape_reduce(t, TAPE_SUM, product, axis, false));
 }
 
 static void op_pairwise_distance(struct rec_call *c)

@@ -110,7 +110,8 @@ static void op_layer_norm(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "input"), w = rec_tensor(c, 2, "weight"),
                   b = rec_tensor(c, 3, "bias");
     const double eps = read_eps(c, 4, 1e-5, "eps 1e-5");
-    rec_give(c, scale_and_shift(c->tape, standardise(c->tape, x, normalised_axes(c, x, w), eps), w, b));
+    rec_give(
+        c, scale_and_shift(c->tape, standardise(c->tape, x, normalised_axes(c, x, w), eps), w, b));
 }
 
 static tape_id rms_norm(struct tape *t, tape_id x, unsigned axes, double eps)
@@ -173,7 +174,8 @@ static void op_batch_norm(struct rec_call *c)
     rec_give(c, scale_and_shift(t, y, by_channel(t, w, n), by_channel(t, b, n)));
 }
 
-static void group_norm(struct rec_call *c, tape_id x, uint64_t groups, double eps, tape_id w, tape_id b)
+static void group_norm(struct rec_call *c, tape_id x, uint64_t groups, double eps, tape_id w,
+                       tape_id b)
 {
     struct tape *t = c->tape;
     const struct tape_shape s = rec_shape(c, x);
@@ -217,9 +219,11 @@ static void op_normalize(struct rec_call *c)
         rec_unsupported(c, "a norm other than 1 and 2");
         return;
     }
-    tape_id norm = tape_reduce(t, TAPE_SUM, p == 2 ? tape_square(t, x) : tape_abs(t, x), 1U << axis, true);
+    tape_id norm =
+        tape_reduce(t, TAPE_SUM, p == 2 ? tape_square(t, x) : tape_abs(t, x), 1U << axis, true);
     norm = tape_clamp(t, p == 2 ? tape_sqrt(t, norm) : norm, eps, INFINITY);
-    rec_give(c, tape_div(t, x, norm));
+    const struct tape_shape s = rec_shape(c, x);
+    rec_give(c, tape_div(t, x, tape_expand(t, norm, &s)));
 }
 
 const struct rec_operator rec_norms[] = {{"softmax", op_softmax},

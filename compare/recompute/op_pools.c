@@ -131,7 +131,8 @@ static bool adaptive_windows(struct rec_call *c, tape_id x, struct rec_window *w
             return false;
         w->size[i] = 1;
         for (int64_t p = 0; p < w->out[i]; p++) {
-            const int64_t size = ((p + 1) * w->in[i] + w->out[i] - 1) / w->out[i] - p * w->in[i] / w->out[i];
+            const int64_t size =
+                ((p + 1) * w->in[i] + w->out[i] - 1) / w->out[i] - p * w->in[i] / w->out[i];
             w->size[i] = size > w->size[i] ? size : w->size[i];
         }
     }
@@ -165,7 +166,8 @@ static void adaptive_pool(struct rec_call *c, unsigned space, bool most)
             n += index[p * s.dim[2] + k] >= 0;
         tape_at(t, divisor)->v[p] = n;
     }
-    rec_give(c, shaped(c, tape_div(t, tape_reduce(t, TAPE_SUM, windows, 4U, false), divisor), x, &w));
+    rec_give(c,
+             shaped(c, tape_div(t, tape_reduce(t, TAPE_SUM, windows, 4U, false), divisor), x, &w));
 }
 
 #define POOL(name, call)                                                                           \
@@ -191,7 +193,8 @@ static void op_interpolate(struct rec_call *c)
     struct tape *t = c->tape;
     const tape_id x = rec_want(c, 0, "input");
     const struct tape_shape from = rec_shape(c, x), to = c->result_shape;
-    if (!ms_str_is(rec_text(c, 3, "mode", "nearest"), "nearest") || from.ndim != to.ndim || from.ndim < 3) {
+    if (!ms_str_is(rec_text(c, 3, "mode", "nearest"), "nearest") || from.ndim != to.ndim ||
+        from.ndim < 3) {
         rec_unsupported(c, "resizing other than by the nearest element");
         return;
     }

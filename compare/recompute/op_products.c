@@ -190,8 +190,8 @@ static void op_einsum(struct rec_call *c)
     } else {
         struct tape *t = c->tape;
         const struct ms_str letters = ms_buf_slice(&all);
-        const tape_id product = tape_mul(t, spread_letters(t, op[0], x, letters),
-                                         spread_letters(t, op[1], y, letters));
+        const tape_id product =
+            tape_mul(t, spread_letters(t, op[0], x, letters), spread_letters(t, op[1], y, letters));
         const unsigned summed = ((1U << letters.n) - 1) & ~((1U << out.n) - 1);
         rec_give(c, tape_reduce(t, TAPE_SUM, product, summed, false));
     }

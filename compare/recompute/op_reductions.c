@@ -97,7 +97,9 @@ static void position(struct rec_call *c, bool most)
         const double *v = tape_at(t, moved)->v + row * rows.dim[1];
         size_t best = 0, equal = 0;
         for (size_t i = 1; i < rows.dim[1]; i++)
-            best = isnan(v[best]) || (!isnan(v[i]) && (most ? v[i] <= v[best] : v[i] >= v[best])) ? best : i;
+            best = isnan(v[best]) || (!isnan(v[i]) && (most ? v[i] <= v[best] : v[i] >= v[best]))
+                       ? best
+                       : i;
         for (size_t i = 0; i < rows.dim[1]; i++)
             equal += v[i] == v[best];
         n->v[row] = (double)best;
@@ -175,8 +177,8 @@ static void logic(struct rec_call *c, bool all)
     const tape_id x = rec_want(c, 0, "input");
     const tape_id not = tape_unary(t, tape_function_find(MS_STR("logical_not")), x, 0, 0);
     const unsigned axes = rec_axes(c, 1, "dim", rec_shape(c, x).ndim);
-    const tape_id any = tape_reduce(t, all ? TAPE_MAX : TAPE_MIN, not, axes,
-                                    rec_flag(c, 2, "keepdim", false));
+    const tape_id any =
+        tape_reduce(t, all ? TAPE_MAX : TAPE_MIN, not, axes, rec_flag(c, 2, "keepdim", false));
     rec_give(c, tape_unary(t, tape_function_find(MS_STR("logical_not")), any, 0, 0));
 }
 

@@ -54,7 +54,8 @@ static void op_cat(struct rec_call *c)
         rec_unsupported(c, "no list of tensors");
         return;
     }
-    rec_give(c, tape_concat(c->tape, list, n, rec_axis(c, 1, "dim", 0, rec_shape(c, list[0]).ndim)));
+    rec_give(c,
+             tape_concat(c->tape, list, n, rec_axis(c, 1, "dim", 0, rec_shape(c, list[0]).ndim)));
 }
 
 static void op_stack(struct rec_call *c)
@@ -76,7 +77,8 @@ static void op_stack(struct rec_call *c)
 }
 
 /* Gives consecutive parts of an axis. */
-static void give_parts(struct rec_call *c, tape_id x, unsigned axis, const int64_t *sizes, unsigned n)
+static void give_parts(struct rec_call *c, tape_id x, unsigned axis, const int64_t *sizes,
+                       unsigned n)
 {
     uint64_t at = 0;
     for (unsigned i = 0; i < n && !tape_failed(c->tape); i++) {
@@ -266,7 +268,9 @@ tape_id rec_index_select(struct tape *t, tape_id x, unsigned axis, tape_id index
     struct tape_shape to = {.ndim = s.ndim - 1 + is.ndim};
     size_t outer = 1, inner = 1, len = s.dim[axis], picks = tape_at(t, index)->n;
     for (unsigned i = 0; i < to.ndim; i++)
-        to.dim[i] = i < axis ? s.dim[i] : i < axis + is.ndim ? is.dim[i - axis] : s.dim[i + 1 - is.ndim];
+        to.dim[i] = i < axis             ? s.dim[i]
+                    : i < axis + is.ndim ? is.dim[i - axis]
+                                         : s.dim[i + 1 - is.ndim];
     for (unsigned i = 0; i < s.ndim; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : s.dim[i];
     int64_t *at = tape_index(t, &to), *next = at;
@@ -323,7 +327,8 @@ static void op_gather(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "input"), index = rec_want(c, 2, "index");
     const struct tape_shape s = rec_shape(c, x), to = rec_shape(c, index);
     const unsigned axis = rec_axis(c, 1, "dim", 0, s.ndim);
-    int64_t *at = x != TAPE_NONE && index != TAPE_NONE && s.ndim == to.ndim ? tape_index(t, &to) : NULL;
+    int64_t *at =
+        x != TAPE_NONE && index != TAPE_NONE && s.ndim == to.ndim ? tape_index(t, &to) : NULL;
     if (at == NULL) {
         rec_unsupported(c, "an index with other axes");
         return;
@@ -368,7 +373,8 @@ static void op_pad(struct rec_call *c)
     int64_t pads[2 * TAPE_DIMS] = {0};
     const struct rec_value *list = rec_find(c, 1, "pad");
     const unsigned ndim = rec_shape(c, x).ndim;
-    const unsigned n = list != NULL && list->kind == REC_LIST && list->n <= 2 * ndim ? (unsigned)list->n : 0;
+    const unsigned n =
+        list != NULL && list->kind == REC_LIST && list->n <= 2 * ndim ? (unsigned)list->n : 0;
     const struct ms_str mode = rec_text(c, 2, "mode", "constant");
     if (n == 0 || n % 2 != 0 || !ms_str_is(mode, "constant")) {
         rec_unsupported(c, "a padding that repeats elements");

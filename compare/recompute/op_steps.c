@@ -10,7 +10,7 @@
 struct adam {
     tape_id parameter, m, v, gradient;
     double lr, beta1, beta2, eps, decay, correct1, correct2; /* 1 - beta^t */
-    bool decoupled; /* decay of AdamW */
+    bool decoupled;                                          /* decay of AdamW */
 };
 
 /* Gives parameter, first and second moment after the step. */
@@ -22,7 +22,8 @@ static void give_adam(struct rec_call *c, const struct adam *a)
         p = tape_linear(t, p, 1 - a->lr * a->decay, 0);
     else if (a->decay != 0)
         g = tape_add(t, g, tape_linear(t, p, a->decay, 0));
-    const tape_id m = tape_add(t, tape_linear(t, a->m, a->beta1, 0), tape_linear(t, g, 1 - a->beta1, 0));
+    const tape_id m =
+        tape_add(t, tape_linear(t, a->m, a->beta1, 0), tape_linear(t, g, 1 - a->beta1, 0));
     const tape_id v = tape_add(t, tape_linear(t, a->v, a->beta2, 0),
                                tape_linear(t, tape_square(t, g), 1 - a->beta2, 0));
     const tape_id below = tape_linear(t, tape_sqrt(t, v), 1 / sqrt(a->correct2), a->eps);
@@ -80,7 +81,8 @@ static void op_primitive_adam(struct rec_call *c)
 static void op_apply_momentum(struct rec_call *c)
 {
     struct tape *t = c->tape;
-    const double lr = rec_number(c, 2, "learning_rate", 0), momentum = rec_number(c, 4, "momentum", 0);
+    const double lr = rec_number(c, 2, "learning_rate", 0),
+                 momentum = rec_number(c, 4, "momentum", 0);
     const tape_id sum = tape_add(t, tape_linear(t, rec_want(c, 1, "accumulation"), momentum, 0),
                                  rec_want(c, 3, "gradient"));
     rec_give(c, tape_add(t, rec_want(c, 0, "variable"), tape_linear(t, sum, -lr, 0)));
@@ -91,12 +93,11 @@ static void op_sgd(struct rec_call *c)
 {
     struct tape *t = c->tape;
     rec_give(c, tape_add(t, rec_want(c, 0, "parameters"),
-                         tape_linear(t, rec_want(c, 1, "gradient"), -rec_number(c, 2, "learning_rate", 0), 0)));
+                         tape_linear(t, rec_want(c, 1, "gradient"),
+                                     -rec_number(c, 2, "learning_rate", 0), 0)));
 }
 
-const struct rec_operator rec_steps[] = {{"npu_apply_adam_w", op_npu_apply_adam_w},
-                                         {"Adam", op_primitive_adam},
-                                         {"ApplyMomentum", op_apply_momentum},
-                                         {"Momentum", op_apply_momentum},
-                                         {"ApplyGradientDescent", op_sgd},
-                                         {NULL, NULL}};
+const struct rec_operator rec_steps[] = {
+    {"npu_apply_adam_w", op_npu_apply_adam_w}, {"Adam", op_primitive_adam},
+    {"ApplyMomentum", op_apply_momentum},      {"Momentum", op_apply_momentum},
+    {"ApplyGradientDescent", op_sgd},          {NULL, NULL}};

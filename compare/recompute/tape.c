@@ -9,15 +9,22 @@ double tape_unit_of(enum ms_dtype type)
 {
     const enum ms_dtype part = ms_dtype_part(type) != MS_DT_NONE ? ms_dtype_part(type) : type;
     switch (part) {
-    case MS_DT_F64: return 0x1p-53;
-    case MS_DT_F32: return 0x1p-24;
-    case MS_DT_F16: return 0x1p-11;
-    case MS_DT_BF16: return 0x1p-8;
+    case MS_DT_F64:
+        return 0x1p-53;
+    case MS_DT_F32:
+        return 0x1p-24;
+    case MS_DT_F16:
+        return 0x1p-11;
+    case MS_DT_BF16:
+        return 0x1p-8;
     case MS_DT_F8E4M3:
-    case MS_DT_F8E4M3Z: return 0x1p-4;
+    case MS_DT_F8E4M3Z:
+        return 0x1p-4;
     case MS_DT_F8E5M2:
-    case MS_DT_F8E5M2Z: return 0x1p-3;
-    default: return 0;
+    case MS_DT_F8E5M2Z:
+        return 0x1p-3;
+    default:
+        return 0;
     }
 }
 
@@ -79,9 +86,10 @@ static double *make_room(struct tape *t, size_t n)
     return p;
 }
 
-struct tape_node *tape__node(struct tape *t, enum tape_kind kind, const struct tape_shape *shape,
+struct tape_node *tape__node(struct tape *t, enum tape_kind kind, const struct tape_shape *of,
                              tape_id *id)
 {
+    const struct tape_shape shape = *of; /* may lie in a node, and nodes move */
     *id = TAPE_NONE;
     if (tape_failed(t))
         return NULL;
@@ -91,8 +99,8 @@ struct tape_node *tape__node(struct tape *t, enum tape_kind kind, const struct t
         return NULL;
     }
     *n = (struct tape_node){.kind = kind,
-                            .shape = *shape,
-                            .n = tape_shape_count(shape),
+                            .shape = shape,
+                            .n = tape_shape_count(&shape),
                             .in = {TAPE_NONE, TAPE_NONE, TAPE_NONE}};
     n->v = make_room(t, n->n);
     if (n->v == NULL)
@@ -248,10 +256,18 @@ tape_id tape_slope(struct tape *t, const struct tape_function *fn, tape_id x, do
 static double compute_pair(enum tape_kind kind, double x, double ex, double y, double ey, double *e)
 {
     switch (kind) {
-    case TAPE_ADD: *e = ex + ey; return x + y;
-    case TAPE_SUB: *e = ex + ey; return x - y;
-    case TAPE_MUL: *e = fabs(y) * ex + fabs(x) * ey + ex * ey; return x * y;
-    case TAPE_DIV: *e = (ex + fabs(x / y) * ey) / fmax(fabs(y) - ey, 0x1p-1000); return x / y;
+    case TAPE_ADD:
+        *e = ex + ey;
+        return x + y;
+    case TAPE_SUB:
+        *e = ex + ey;
+        return x - y;
+    case TAPE_MUL:
+        *e = fabs(y) * ex + fabs(x) * ey + ex * ey;
+        return x * y;
+    case TAPE_DIV:
+        *e = (ex + fabs(x / y) * ey) / fmax(fabs(y) - ey, 0x1p-1000);
+        return x / y;
     case TAPE_MAX2:
         *e = fmax(ex, ey);
         return isnan(x) || isnan(y) ? NAN : fmax(x, y);
@@ -287,7 +303,8 @@ static void compute_binary(const struct tape *t, struct tape_node *n, const stru
     tape__broadcast_strides(&y->shape, &n->shape, w.stride[1]);
     for (size_t i = 0; i < n->n; i++, tape__walk_next(&w)) {
         const size_t p = (size_t)w.off[0], q = (size_t)w.off[1];
-        double e, v = compute_pair(n->kind, x->v[p], tape__error(x, p), y->v[q], tape__error(y, q), &e);
+        double e,
+            v = compute_pair(n->kind, x->v[p], tape__error(x, p), y->v[q], tape__error(y, q), &e);
         n->v[i] = v;
         n->e[i] = (isfinite(e) && isfinite(v) ? e : 0) + own_rounding(t, n->kind, v);
     }
@@ -333,7 +350,8 @@ tape_id tape_where(struct tape *t, tape_id mask, tape_id y, tape_id z)
         return TAPE_NONE;
     if (!tape_broadcast(&tape_at(t, y)->shape, &tape_at(t, z)->shape, &two) ||
         !tape_broadcast(&two, &tape_at(t, mask)->shape, &shape))
-        return tape_fail(t, MS_E_FORMAT, "the shapes of a mask and its operands do not go together");
+        return tape_fail(t, MS_E_FORMAT,
+                         "the shapes of a mask and its operands do not go together");
     if (tape__node(t, TAPE_WHERE, &shape, &id) == NULL || !tape__want_errors(t, id))
         return TAPE_NONE;
     struct tape_node *n = tape_at(t, id);

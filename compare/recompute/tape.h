@@ -13,7 +13,8 @@
  *     u * sqrt((n - 1) * (sum(t^2) / 2 + sum(t)^2 / 3))
  *
  * Types of 16 bits are summed up in float32 within blocks of TAPE_BLOCK terms, as tensor cores and
- * vector units do, and in the type itself between blocks.
+ * vector units do, and in the type itself between blocks; threads may share any sum as up to TAPE_PARTS
+ * parts.
  *
  * All functions take nodes by number and return a number. A failure is kept in the tape, and a
  * function that gets TAPE_NONE returns TAPE_NONE, so a formula is checked once, at its end.
@@ -25,7 +26,7 @@
 #include "probe/base/dtype.h"
 #include "probe/base/vec.h"
 
-enum { TAPE_DIMS = 8, TAPE_BLOCK = 32 };
+enum { TAPE_DIMS = 8, TAPE_BLOCK = 32, TAPE_PARTS = 8 };
 #define TAPE_NONE UINT32_MAX
 
 typedef uint32_t tape_id;
@@ -71,12 +72,12 @@ struct tape_node {
     enum tape_kind kind;
     tape_id in[3];
     struct tape_shape shape;
-    size_t n;        /* elements */
-    double *v, *e;   /* values; bounds of their errors, NULL: exact */
-    int64_t *index;  /* of GATHER and SCATTER: element of the other side, -1: none */
+    size_t n;       /* elements */
+    double *v, *e;  /* values; bounds of their errors, NULL: exact */
+    int64_t *index; /* of GATHER and SCATTER: element of the other side, -1: none */
     const struct tape_function *fn;
-    double a, b;     /* constants of UNARY */
-    bool is_slope;   /* UNARY: the derivative of fn */
+    double a, b;   /* constants of UNARY */
+    bool is_slope; /* UNARY: the derivative of fn */
 };
 
 struct tape {
@@ -88,7 +89,8 @@ struct tape {
 };
 
 /* Makes a tape of at most `limit` bytes that bounds computations in type t. */
-enum ms_rc tape_new(struct tape *t, enum ms_dtype type, size_t limit, struct ms_err *err) MS_MUST_USE;
+enum ms_rc tape_new(struct tape *t, enum ms_dtype type, size_t limit,
+                    struct ms_err *err) MS_MUST_USE;
 void tape_free(struct tape *t);
 /* Half a unit in the last place of 1; 0 for types that are no floating point numbers. */
 double tape_unit_of(enum ms_dtype type);

@@ -163,8 +163,11 @@ static void through(struct collected *c, tape_id id, tape_id g)
     struct tape *t = c->t;
     const struct tape_node n = *tape_at(t, id); /* nodes move while the tape grows */
     switch (n.kind) {
-    case TAPE_LEAF: break;
-    case TAPE_UNARY: through_unary(c, &n, g); break;
+    case TAPE_LEAF:
+        break;
+    case TAPE_UNARY:
+        through_unary(c, &n, g);
+        break;
     case TAPE_ADD:
         collect_broadcast(c, n.in[0], g);
         collect_broadcast(c, n.in[1], g);
@@ -177,21 +180,41 @@ static void through(struct collected *c, tape_id id, tape_id g)
         collect_broadcast(c, n.in[0], tape_mul(t, g, n.in[1]));
         collect_broadcast(c, n.in[1], tape_mul(t, g, n.in[0]));
         break;
-    case TAPE_DIV: through_div(c, &n, id, g); break;
-    case TAPE_POW: through_pow(c, &n, id, g); break;
+    case TAPE_DIV:
+        through_div(c, &n, id, g);
+        break;
+    case TAPE_POW:
+        through_pow(c, &n, id, g);
+        break;
     case TAPE_MAX2:
-    case TAPE_MIN2: through_pick(c, &n, g); break;
-    case TAPE_ATAN2: through_atan2(c, &n, g); break;
-    case TAPE_WHERE: through_where(c, &n, g); break;
-    case TAPE_MATMUL: through_matmul(c, &n, g); break;
+    case TAPE_MIN2:
+        through_pick(c, &n, g);
+        break;
+    case TAPE_ATAN2:
+        through_atan2(c, &n, g);
+        break;
+    case TAPE_WHERE:
+        through_where(c, &n, g);
+        break;
+    case TAPE_MATMUL:
+        through_matmul(c, &n, g);
+        break;
     case TAPE_GATHER:
-    case TAPE_SCATTER: through_move(c, &n, g); break;
-    case TAPE_RESHAPE: collect(c, n.in[0], tape_reshape(t, g, &tape_at(t, n.in[0])->shape)); break;
+    case TAPE_SCATTER:
+        through_move(c, &n, g);
+        break;
+    case TAPE_RESHAPE:
+        collect(c, n.in[0], tape_reshape(t, g, &tape_at(t, n.in[0])->shape));
+        break;
     case TAPE_SUM:
     case TAPE_MAX:
     case TAPE_MIN:
-    case TAPE_PROD: through_reduce(c, &n, id, g); break;
-    case TAPE_CUMSUM: through_cumsum(c, &n, g); break;
+    case TAPE_PROD:
+        through_reduce(c, &n, id, g);
+        break;
+    case TAPE_CUMSUM:
+        through_cumsum(c, &n, g);
+        break;
     }
 }
 

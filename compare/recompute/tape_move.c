@@ -66,7 +66,8 @@ tape_id tape_scatter(struct tape *t, tape_id x, const struct tape_shape *shape, 
     struct tape_node *n = tape_at(t, id);
     n->in[0] = x;
     n->index = index;
-    const struct sums s = {ms_calloc(n->n + 1, sizeof(double)), ms_calloc(n->n + 1, sizeof(double))};
+    const struct sums s = {ms_calloc(n->n + 1, sizeof(double)),
+                           ms_calloc(n->n + 1, sizeof(double))};
     if (s.squares == NULL || s.count == NULL) {
         id = tape_fail(t, MS_E_NOMEM, "out of memory");
     } else {
@@ -81,18 +82,19 @@ tape_id tape_scatter(struct tape *t, tape_id x, const struct tape_shape *shape, 
     return id;
 }
 
-tape_id tape_reshape(struct tape *t, tape_id x, const struct tape_shape *shape)
+tape_id tape_reshape(struct tape *t, tape_id x, const struct tape_shape *to)
 {
     if (x == TAPE_NONE || tape_failed(t))
         return TAPE_NONE;
-    if (tape_shape_count(shape) != tape_at(t, x)->n)
+    const struct tape_shape shape = *to; /* may lie in a node, and nodes move */
+    if (tape_shape_count(&shape) != tape_at(t, x)->n)
         return tape_fail(t, MS_E_FORMAT, "a tensor cannot have the shape that is asked for");
     struct tape_node *n = ms_vec_push(&t->nodes);
     if (n == NULL)
         return tape_fail(t, MS_E_NOMEM, "out of memory");
     const struct tape_node *from = tape_at(t, x);
     *n = (struct tape_node){.kind = TAPE_RESHAPE,
-                            .shape = *shape,
+                            .shape = shape,
                             .n = from->n,
                             .v = from->v,
                             .e = from->e,
@@ -144,7 +146,8 @@ tape_id tape_expand(struct tape *t, tape_id x, const struct tape_shape *shape)
     if (x == TAPE_NONE || tape_shape_eq(&tape_at(t, x)->shape, shape))
         return x;
     if (!tape_broadcast(&tape_at(t, x)->shape, shape, &both) || !tape_shape_eq(&both, shape))
-        return tape_fail(t, MS_E_FORMAT, "a tensor cannot be expanded to the shape that is asked for");
+        return tape_fail(t, MS_E_FORMAT,
+                         "a tensor cannot be expanded to the shape that is asked for");
     tape__broadcast_strides(&tape_at(t, x)->shape, shape, stride);
     return tape_strided(t, x, shape, stride, 0);
 }
@@ -155,9 +158,9 @@ tape_id tape_slice(struct tape *t, tape_id x, unsigned axis, uint64_t from, uint
     if (x == TAPE_NONE)
         return TAPE_NONE;
     struct tape_shape to = tape_at(t, x)->shape;
-    if (axis >= to.ndim || (n != 0 && (from >= to.dim[axis] ||
-                                       (int64_t)from + (int64_t)(n - 1) * step < 0 ||
-                                       (int64_t)from + (int64_t)(n - 1) * step >= (int64_t)to.dim[axis])))
+    if (axis >= to.ndim ||
+        (n != 0 && (from >= to.dim[axis] || (int64_t)from + (int64_t)(n - 1) * step < 0 ||
+                    (int64_t)from + (int64_t)(n - 1) * step >= (int64_t)to.dim[axis])))
         return tape_fail(t, MS_E_FORMAT, "a slice reaches beyond its tensor");
     int64_t stride[TAPE_DIMS];
     tape__strides(&to, stride);
@@ -197,7 +200,8 @@ tape_id tape_concat(struct tape *t, const tape_id *x, size_t n, unsigned axis)
     int64_t whole = 0, at = 0;
     for (size_t i = 0; i < n; i++) {
         if (x[i] == TAPE_NONE || axis >= tape_at(t, x[i])->shape.ndim)
-            return tape_fail(t, MS_E_FORMAT, "tensors are joined along an axis that they do not have");
+            return tape_fail(t, MS_E_FORMAT,
+                             "tensors are joined along an axis that they do not have");
         whole += (int64_t)tape_at(t, x[i])->shape.dim[axis];
     }
     for (size_t i = 0; i < n && !tape_failed(t); i++) {

@@ -11,14 +11,15 @@ double tape_sum_error(const struct tape *t, double n, double sum, double squares
         return 0;
     const double walk = squares / 2 + sum * sum / 3;
     const double within = t->sum_unit * t->sum_unit * (n - 1) * walk;
-    const double blocks = t->unit > t->sum_unit ? (n - 1) / TAPE_BLOCK : 0;
+    const double parts = fmax((n - 1) / TAPE_BLOCK, fmin(n - 1, TAPE_PARTS));
+    const double blocks = t->unit > t->sum_unit ? parts : 0;
     return sqrt(within + t->unit * t->unit * blocks * walk);
 }
 
 /* ---- reductions --------------------------------------------------------------- */
 
-static void sum_row(const struct tape *t, struct tape_node *n, size_t row, const struct tape_node *x,
-                    size_t len)
+static void sum_row(const struct tape *t, struct tape_node *n, size_t row,
+                    const struct tape_node *x, size_t len)
 {
     double sum = 0, squares = 0, e = 0, walked = 0;
     for (size_t i = 0; i < len; i++) {
@@ -30,7 +31,8 @@ static void sum_row(const struct tape *t, struct tape_node *n, size_t row, const
     }
     /* The partial sums of the order in which the elements lie may be larger than those of a
      * random order. */
-    const double own = tape_sum_error(t, (double)len, sum, fmax(squares, 2 * walked / (double)(len + 1)));
+    const double own =
+        tape_sum_error(t, (double)len, sum, fmax(squares, 2 * walked / (double)(len + 1)));
     n->v[row] = sum;
     n->e[row] = isfinite(sum) ? e + own : 0;
 }
@@ -145,18 +147,19 @@ tape_id tape_mean(struct tape *t, tape_id x, unsigned axes, bool keep)
                     tape_constant(t, tape_reduced(t, x, axes)));
 }
 
-tape_id tape_unbroadcast(struct tape *t, tape_id x, const struct tape_shape *shape)
+tape_id tape_unbroadcast(struct tape *t, tape_id x, const struct tape_shape *to)
 {
-    if (x == TAPE_NONE || tape_shape_eq(&tape_at(t, x)->shape, shape))
+    const struct tape_shape shape = *to; /* may lie in a node, and nodes move */
+    if (x == TAPE_NONE || tape_shape_eq(&tape_at(t, x)->shape, &shape))
         return x;
     const struct tape_shape from = tape_at(t, x)->shape;
     unsigned axes = 0;
     for (unsigned i = 0; i < from.ndim; i++) {
-        const unsigned lead = from.ndim - shape->ndim;
-        if (i < lead || (shape->dim[i - lead] == 1 && from.dim[i] != 1))
+        const unsigned lead = from.ndim - shape.ndim;
+        if (i < lead || (shape.dim[i - lead] == 1 && from.dim[i] != 1))
             axes |= 1U << i;
     }
-    return tape_reshape(t, tape_reduce(t, TAPE_SUM, x, axes, false), shape);
+    return tape_reshape(t, tape_reduce(t, TAPE_SUM, x, axes, false), &shape);
 }
 
 tape_id tape_cumsum(struct tape *t, tape_id x, unsigned axis)
@@ -261,10 +264,12 @@ static tape_id prepare(struct tape *t, tape_id x, bool swap, const struct tape_s
     return tape_expand(t, y, &whole);
 }
 
-static tape_id multiply_batches(struct tape *t, tape_id x, tape_id y, const struct tape_shape *batch)
+static tape_id multiply_batches(struct tape *t, tape_id x, tape_id y,
+                                const struct tape_shape *batch)
 {
     const struct tape_shape xs = tape_at(t, x)->shape, ys = tape_at(t, y)->shape;
-    struct product p = {.m = xs.dim[xs.ndim - 2], .k = xs.dim[xs.ndim - 1], .n = ys.dim[ys.ndim - 1]};
+    struct product p = {
+        .m = xs.dim[xs.ndim - 2], .k = xs.dim[xs.ndim - 1], .n = ys.dim[ys.ndim - 1]};
     struct tape_shape out = *batch;
     out.dim[out.ndim++] = p.m;
     out.dim[out.ndim++] = p.n;
