@@ -146,7 +146,7 @@ static enum ms_rc add_equal_names(struct blame_picks *p, const struct cmp_couple
     for (uint32_t i = 0; rc == MS_OK && i < t->nodes.n; i++) {
         const struct ms_str own = probe_node_name(t, i);
         const bool wanted =
-            name.n == 0 ? t->nodes.p[i].dir != PROBE_DIR_NONE : ms_str_eq(own, name);
+            name.n != 0 ? ms_str_eq(own, name) : t->nodes.p[i].kind != PROBE_NODE_DEBUG;
         if (wanted && probe_node_find(g, own) != MS_MAP_NONE)
             rc = add_pick(p, c, own, own, err);
     }

@@ -32,6 +32,8 @@ enum { REC_OUTPUTS = 64 };
 struct rec_call {
     struct tape *tape;
     struct ms_str op; /* "linear", "Linear" of a module */
+    bool is_mindspore;
+    bool is_primitive; /* of MindSpore, whose attributes a dump does not hold */
     const struct rec_value *args, *named;
     size_t nargs, nnamed;
     enum ms_dtype result;           /* type of the first recorded result */

@@ -161,7 +161,9 @@ static void convolve(struct rec_call *c, unsigned space)
     v.out = v.groups != 0 ? ws.dim[0] / v.groups : 0;
     rec_numbers(c, 3, "stride", w->stride, space, 1);
     rec_numbers(c, 5, "dilation", w->dilation, space, 1);
-    if (c->nargs == 1 && c->nnamed != 0 && c->result_shape.ndim >= space) {
+    const bool is_bare = c->nargs <= 2 && rec_find(c, 3, "stride") == NULL &&
+                         rec_find(c, 4, "padding") == NULL && (c->nargs == 1 || c->is_primitive);
+    if (is_bare && c->result_shape.ndim >= space) {
         assume_steps(c, w);
         memcpy(behind, w->pad, sizeof behind);
     } else {
@@ -247,6 +249,8 @@ const struct rec_operator rec_convolutions[] = {{"conv1d", op_conv1d},
                                                 {"Conv2d", op_conv2d},
                                                 {"conv3d", op_conv3d},
                                                 {"Conv3d", op_conv3d},
+                                                {"Conv2D", op_conv2d},
+                                                {"Conv3D", op_conv3d},
                                                 {"conv_transpose1d", op_conv_transpose1d},
                                                 {"conv_transpose2d", op_conv_transpose2d},
                                                 {"conv_transpose3d", op_conv_transpose3d},

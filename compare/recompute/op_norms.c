@@ -105,8 +105,25 @@ static double read_eps(struct rec_call *c, int at, double otherwise, const char 
     return rec_number(c, at, rec_find(c, -1, "epsilon") != NULL ? "epsilon" : "eps", otherwise);
 }
 
+/* MindSpore's primitive LayerNorm(x, gamma, beta), and its cell, whose eps is 1e-7. */
+static void op_layer_norm_of_mindspore(struct rec_call *c)
+{
+    const bool is_cell = c->nargs < 2;
+    const tape_id x = rec_want(c, 0, "input"), w = rec_tensor(c, is_cell ? -1 : 1, "gamma"),
+                  b = rec_tensor(c, is_cell ? -1 : 2, "beta");
+    rec_assume(c, "eps 1e-7");
+    rec_give(
+        c, scale_and_shift(c->tape, standardise(c->tape, x, normalised_axes(c, x, w), 1e-7), w, b));
+    for (unsigned i = 0; !is_cell && i < 2; i++)
+        rec_give(c, TAPE_NONE); /* mean and variance */
+}
+
 static void op_layer_norm(struct rec_call *c)
 {
+    if (c->is_mindspore && (c->is_primitive || c->nargs <= 1)) {
+        op_layer_norm_of_mindspore(c);
+        return;
+    }
     const tape_id x = rec_want(c, 0, "input"), w = rec_tensor(c, 2, "weight"),
                   b = rec_tensor(c, 3, "bias");
     const double eps = read_eps(c, 4, 1e-5, "eps 1e-5");

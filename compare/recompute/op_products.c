@@ -70,12 +70,40 @@ static void op_outer(struct rec_call *c)
         rec_give(c, tape_mul(c->tape, with_axis(c->tape, x, rec_shape(c, x).ndim), y));
 }
 
-/* MatMul and BatchMatMul of MindSpore, whose attributes transpose_a and transpose_b a dump may
- * hold. */
+/* MatMul and BatchMatMul of MindSpore: the attributes transpose_a and transpose_b are not in a dump,
+ * so the shapes say which operand is transposed. */
 static void op_primitive_matmul(struct rec_call *c)
 {
-    rec_give(c, tape_matmul(c->tape, rec_want(c, 0, "input"), rec_flag(c, 2, "transpose_a", false),
-                            rec_want(c, 1, "mat2"), rec_flag(c, 3, "transpose_b", false)));
+    const tape_id x = rec_want(c, 0, "input"), y = rec_want(c, 1, "mat2");
+    const struct tape_shape xs = rec_shape(c, x), ys = rec_shape(c, y), out = c->result_shape;
+    if (xs.ndim < 2 || ys.ndim < 2 || out.ndim < 2) {
+        rec_unsupported(c, "operands that are no matrices");
+        return;
+    }
+    const uint64_t rows = out.dim[out.ndim - 2], columns = out.dim[out.ndim - 1];
+    for (unsigned way = 0; way < 4; way++) {
+        const unsigned sx = way >> 1, sy = way & 1;
+        if (xs.dim[xs.ndim - 2 + sx] == rows && ys.dim[ys.ndim - 1 - sy] == columns &&
+            xs.dim[xs.ndim - 1 - sx] == ys.dim[ys.ndim - 2 + sy]) {
+            if (xs.dim[xs.ndim - 1] == xs.dim[xs.ndim - 2] ||
+                ys.dim[ys.ndim - 1] == ys.dim[ys.ndim - 2])
+                rec_assume(c, "operands that are not transposed, as the shapes leave it open");
+            rec_give(c, tape_matmul(c->tape, x, sx != 0, y, sy != 0));
+            return;
+        }
+    }
+    rec_unsupported(c, "the shapes of two matrices do not go together");
+}
+
+/* BiasAdd of MindSpore: one number for each channel, the second axis. */
+static void op_bias_add(struct rec_call *c)
+{
+    const tape_id x = rec_want(c, 0, "input"), b = rec_want(c, 1, "bias");
+    struct tape_shape s = {.ndim = rec_shape(c, x).ndim, .dim = {1, 1, 1, 1, 1, 1, 1, 1}};
+    if (x == TAPE_NONE || b == TAPE_NONE || s.ndim < 2)
+        return;
+    s.dim[1] = rec_shape(c, b).dim[0];
+    rec_give(c, tape_add(c->tape, x, tape_reshape(c->tape, b, &s)));
 }
 
 static void op_linear(struct rec_call *c)
@@ -212,6 +240,7 @@ const struct rec_operator rec_products[] = {{"matmul", op_matmul},
                                             {"ger", op_outer},
                                             {"MatMul", op_primitive_matmul},
                                             {"BatchMatMul", op_primitive_matmul},
+                                            {"BiasAdd", op_bias_add},
                                             {"linear", op_linear},
                                             {"Linear", op_linear},
                                             {"Dense", op_linear},

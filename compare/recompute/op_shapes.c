@@ -15,19 +15,6 @@ static void op_expand(struct rec_call *c)
     rec_give(c, tape_expand(c->tape, rec_want(c, 0, "input"), &c->result_shape));
 }
 
-static void op_transpose(struct rec_call *c)
-{
-    const tape_id x = rec_want(c, 0, "input");
-    const unsigned n = rec_shape(c, x).ndim;
-    rec_give(c, tape_swap(c->tape, x, rec_axis(c, 1, "dim0", 0, n), rec_axis(c, 2, "dim1", 1, n)));
-}
-
-static void op_t(struct rec_call *c)
-{
-    const tape_id x = rec_want(c, 0, "input");
-    rec_give(c, rec_shape(c, x).ndim == 2 ? tape_swap(c->tape, x, 0, 1) : x);
-}
-
 static void op_permute(struct rec_call *c)
 {
     const tape_id x = rec_want(c, 0, "input");
@@ -44,6 +31,25 @@ static void op_permute(struct rec_call *c)
         rec_unsupported(c, "an order of axes that is none");
     else
         rec_give(c, tape_permute(c->tape, x, axes));
+}
+
+/* MindSpore's transpose takes an order of axes as its second argument. */
+static void op_transpose(struct rec_call *c)
+{
+    const struct rec_value *order = rec_find(c, 1, "dim0");
+    if (order == NULL || order->kind == REC_LIST) {
+        op_permute(c);
+        return;
+    }
+    const tape_id x = rec_want(c, 0, "input");
+    const unsigned n = rec_shape(c, x).ndim;
+    rec_give(c, tape_swap(c->tape, x, rec_axis(c, 1, "dim0", 0, n), rec_axis(c, 2, "dim1", 1, n)));
+}
+
+static void op_t(struct rec_call *c)
+{
+    const tape_id x = rec_want(c, 0, "input");
+    rec_give(c, rec_shape(c, x).ndim == 2 ? tape_swap(c->tape, x, 0, 1) : x);
 }
 
 static void op_cat(struct rec_call *c)
