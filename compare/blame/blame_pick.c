@@ -183,3 +183,42 @@ enum ms_rc blame_pick_all(struct blame_picks *p, const char *target, const char 
                ? MS_OK
                : ms_fail(err, MS_E_NOTFOUND, "no operator has the same name on both sides");
 }
+
+/* ---- opening ------------------------------------------------------------------- */
+
+void blame_close(struct blame_opened *o)
+{
+    probe_dump_close(o->dump);
+    ms_free(o->tensors);
+}
+
+enum ms_rc blame_open(struct blame_opened *o, const char *json, struct ms_str name,
+                      struct blame_record *r, struct ms_err *err)
+{
+    *o = (struct blame_opened){0};
+    MS_TRY(probe_dump_open(&o->dump, json, 0, NULL, err));
+    char *dir = ms_str_dup(ms_path_dir(json));
+    o->tensors = dir != NULL ? ms_path_join(dir, "dump_tensor_data") : NULL;
+    ms_free(dir);
+    if (o->tensors == NULL)
+        return ms_no_memory(err);
+    *r = (struct blame_record){o->dump, o->tensors, probe_node_find(o->dump, name)};
+    return r->node != MS_MAP_NONE
+               ? MS_OK
+               : ms_fail(err, MS_E_NOTFOUND, "%s: no record %.*s", json, MS_STR_ARG(name));
+}
+
+enum ms_rc blame_judge_pick(const struct blame_pick *pick, struct blame *b, size_t limit,
+                            struct ms_err *err)
+{
+    struct blame_opened t, g = {0};
+    struct blame_record rt, rg;
+    enum ms_rc rc = blame_open(&t, pick->target_json, pick->target, &rt, err);
+    if (rc == MS_OK)
+        rc = blame_open(&g, pick->golden_json, pick->golden, &rg, err);
+    if (rc == MS_OK)
+        rc = blame_judge(b, &rt, &rg, limit, err);
+    blame_close(&t);
+    blame_close(&g);
+    return rc;
+}

@@ -6,6 +6,7 @@
 #ifndef COMPARE_BLAME_BLAME_PICK_H
 #define COMPARE_BLAME_BLAME_PICK_H
 
+#include "compare/blame/blame.h"
 #include "probe/base/arena.h"
 #include "probe/base/pool.h"
 #include "probe/base/vec.h"
@@ -32,5 +33,18 @@ enum ms_rc blame_pick_name(struct blame_picks *p, const char *target, const char
 enum ms_rc blame_pick_all(struct blame_picks *p, const char *target, const char *golden,
                           struct ms_err *err) MS_MUST_USE;
 void blame_picks_free(struct blame_picks *p);
+
+/* An opened dump of which a record is used. */
+struct blame_opened {
+    struct probe_dump *dump;
+    char *tensors;
+};
+/* Opens a dump.json and finds a record in it; blame_close is needed even after a failure. */
+enum ms_rc blame_open(struct blame_opened *o, const char *json, struct ms_str name,
+                      struct blame_record *r, struct ms_err *err) MS_MUST_USE;
+void blame_close(struct blame_opened *o);
+/* Opens both records of a pair and judges them. */
+enum ms_rc blame_judge_pick(const struct blame_pick *pick, struct blame *b, size_t limit,
+                            struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -107,6 +107,7 @@ static void add_number(struct rec_value *v, const struct ms_jread *r, struct tap
     if (v->n != 0)
         memcpy(grown, v->items, v->n * sizeof *grown);
     grown[v->n].kind = REC_NUMBER;
+    grown[v->n].is_int = ms_jread_is_int(r);
     (void)ms_jread_f64(r, &grown[v->n].number);
     v->items = grown;
     v->n++;
@@ -120,6 +121,7 @@ static void read_plain(struct ms_str json, struct tape *t, struct rec_value *v)
     switch (ms_jread_next(&r)) {
     case MS_J_NUM:
         v->kind = REC_NUMBER;
+        v->is_int = ms_jread_is_int(&r);
         (void)ms_jread_f64(&r, &v->number);
         break;
     case MS_J_TRUE:
@@ -162,11 +164,13 @@ static enum ms_rc read_leaf(struct reader *in, uint32_t row, struct rec_value *v
     probe_row_leaf(r->dump, &r->dump->rows.p[row], &leaf);
     if (leaf.kind == PROBE_LEAF_VALUE)
         read_plain(leaf.value_json, in->t, v);
+    v->is_dtype = v->kind == REC_TEXT && ms_str_ends(leaf.type, MS_STR("dtype"));
     if (leaf.kind != PROBE_LEAF_TENSOR)
         return MS_OK;
     const struct ms_str path = path_of(r, row);
     MS_TRY(load_leaf(r, &leaf, path, in->t, v, in->err));
     v->is_parameter = r->dump->rows.p[row].section == PROBE_SEC_PARAMETERS;
+    v->path = path;
     in->to->leaves[in->to->nleaves] = v->node;
     in->to->paths[in->to->nleaves++] = path;
     return MS_OK;

@@ -37,51 +37,6 @@ struct output {
     size_t count[BLAME_VERDICTS], shown;
 };
 
-/* ---- one pair ------------------------------------------------------------------------ */
-
-/* An opened record of one side. */
-struct opened {
-    struct probe_dump *dump;
-    char *tensors;
-};
-
-static void close_side(struct opened *o)
-{
-    probe_dump_close(o->dump);
-    ms_free(o->tensors);
-}
-
-static enum ms_rc open_side(struct opened *o, const char *json, struct ms_str name,
-                            struct blame_record *r, struct ms_err *err)
-{
-    *o = (struct opened){0};
-    MS_TRY(probe_dump_open(&o->dump, json, 0, NULL, err));
-    char *dir = ms_str_dup(ms_path_dir(json));
-    o->tensors = dir != NULL ? ms_path_join(dir, "dump_tensor_data") : NULL;
-    ms_free(dir);
-    if (o->tensors == NULL)
-        return ms_no_memory(err);
-    *r = (struct blame_record){o->dump, o->tensors, probe_node_find(o->dump, name)};
-    return r->node != MS_MAP_NONE
-               ? MS_OK
-               : ms_fail(err, MS_E_NOTFOUND, "%s: no record %.*s", json, MS_STR_ARG(name));
-}
-
-static enum ms_rc judge_pick(const struct args *a, const struct blame_pick *pick, struct blame *b,
-                             struct ms_err *err)
-{
-    struct opened t, g = {0};
-    struct blame_record rt, rg;
-    enum ms_rc rc = open_side(&t, pick->target_json, pick->target, &rt, err);
-    if (rc == MS_OK)
-        rc = open_side(&g, pick->golden_json, pick->golden, &rg, err);
-    if (rc == MS_OK)
-        rc = blame_judge(b, &rt, &rg, (size_t)a->memory << 30, err);
-    close_side(&t);
-    close_side(&g);
-    return rc;
-}
-
 /* With --all, operators on which both sides agree are only counted. */
 static void show(struct output *o, const struct blame_pick *pick, const struct blame *b)
 {
@@ -100,7 +55,7 @@ static enum ms_rc judge_all(struct output *o, const struct blame_picks *picks, s
         return ms_no_memory(err);
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; rc == MS_OK && i < picks->list.n; i++) {
-        rc = judge_pick(o->a, &picks->list.p[i], b, err);
+        rc = blame_judge_pick(&picks->list.p[i], b, (size_t)o->a->memory << 30, err);
         if (rc == MS_OK)
             show(o, &picks->list.p[i], b);
     }

@@ -16,7 +16,18 @@ static const char *const sentences[BLAME_VERDICTS] = {
     [BLAME_NEITHER] = "both sides are within the bounds of their type",
     [BLAME_INPUTS] = "the inputs already differ; both sides are within the bounds of their type",
     [BLAME_UNDECIDED] = "undecided"};
-static const char *const states[] = {"within its bound", "errs", "unknown"};
+
+const char *judge_state_name(enum blame_state state)
+{
+    static const char *const names[] = {"within", "errs", "unknown"};
+    return names[state];
+}
+
+const char *judge_state_text(enum blame_state state)
+{
+    static const char *const texts[] = {"within its bound", "errs", "unknown"};
+    return texts[state];
+}
 
 /* ---- text ------------------------------------------------------------------------- */
 
@@ -39,7 +50,7 @@ static void print_tensor(const struct blame_tensor *x)
 
 static void print_side(const char *side, const struct blame_side *s)
 {
-    printf("  %-7s %s", side, states[s->state]);
+    printf("  %-7s %s", side, judge_state_text(s->state));
     if (s->state == BLAME_UNKNOWN)
         printf(": %s", s->why.msg);
     printf("\n");
@@ -107,10 +118,9 @@ static void write_tensor(struct ms_jwrite *w, const struct blame_tensor *x)
 
 static void write_side(struct ms_jwrite *w, const char *key, const struct blame_side *s)
 {
-    static const char *const names[] = {"within", "errs", "unknown"};
     ms_jwrite_key(w, ms_str_of(key));
     ms_jwrite_obj(w);
-    ms_jwrite_kstr(w, "state", names[s->state]);
+    ms_jwrite_kstr(w, "state", judge_state_name(s->state));
     ms_jwrite_key(w, MS_STR("why"));
     if (s->state == BLAME_UNKNOWN)
         ms_jwrite_str(w, ms_str_of(s->why.msg));

@@ -9,6 +9,9 @@
 #include "compare/blame/blame_pick.h"
 #include "probe/base/jwrite.h"
 
+/* State of a side: "within", and in a sentence "within its bound". */
+const char *judge_state_name(enum blame_state state);
+const char *judge_state_text(enum blame_state state);
 /* Prints the verdict on one pair, and the figures of both sides. */
 void judge_show_text(const struct blame_pick *pick, const struct blame *b);
 /* Writes one verdict as an object. */

@@ -19,9 +19,12 @@ struct rec_value {
     enum rec_kind kind;
     struct ms_str name; /* of a named argument */
     tape_id node;       /* TENSOR */
+    struct ms_str path; /* TENSOR: in its record, "input.0" */
     enum ms_dtype dtype;
     bool is_parameter; /* TENSOR: a parameter of a module, whose gradient is in another record */
     double number;     /* NUMBER, BOOL */
+    bool is_int;       /* NUMBER: written without a fraction */
+    bool is_dtype;     /* TEXT: names an element type */
     struct ms_str text;
     struct rec_value *items; /* LIST */
     size_t n;

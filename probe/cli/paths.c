@@ -36,6 +36,7 @@ static const struct reads {
     {"check", DUMPS},
     {"compare", DUMPS},
     {"judge", DUMPS},
+    {"reproduce", DUMPS},
     {"calibrate", DUMPS},
     {"overflow_check", DUMPS},
     {"graph_visualize", DUMPS},
