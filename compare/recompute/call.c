@@ -44,9 +44,13 @@ static const struct tape_function *find_function(struct ms_str op)
     return found;
 }
 
-bool rec_knows(struct ms_str op)
+const char *rec_operator_name(size_t i)
 {
-    return find_operator(op) != NULL || find_function(op) != NULL;
+    for (unsigned p = 0; p < PARTS; p++)
+        for (const struct rec_operator *o = parts[p]; o->name != NULL; o++)
+            if (i-- == 0)
+                return o->name;
+    return NULL;
 }
 
 enum ms_rc rec_compute(struct rec_call *c, struct ms_err *err)

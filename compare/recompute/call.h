@@ -49,9 +49,7 @@ struct rec_call {
 /* Computes the results of a call. MS_E_UNSUPPORTED: the table has no such operator, or not with such
  * arguments. */
 enum ms_rc rec_compute(struct rec_call *c, struct ms_err *err) MS_MUST_USE;
-/* Tells whether the table has an operator. */
-bool rec_knows(struct ms_str op);
-/* Names of the operators in the table, ended by NULL. */
-size_t rec_operators(const char *const **names);
+/* Name of the i-th operator of the table; NULL behind the last. */
+const char *rec_operator_name(size_t i);
 
 #endif
