@@ -154,11 +154,21 @@ struct ms_str rec_text(const struct rec_call *c, int at, const char *name, const
     return v != NULL && v->kind == REC_TEXT ? v->text : ms_str_of(otherwise);
 }
 
-/* Whole number of a value, clamped to 32 bits so that sums of such numbers fit. */
-static int64_t whole_of(const struct rec_value *v)
+/* A number as a whole one, clamped to a little more than 32 bits so that sums of such numbers fit. */
+static int64_t clamp_whole(double v)
 {
     const double most = 4e9;
-    return (int64_t)fmin(fmax(isnan(v->number) ? 0 : v->number, -most), most);
+    return (int64_t)fmin(fmax(isnan(v) ? 0 : v, -most), most);
+}
+
+static int64_t whole_of(const struct rec_value *v)
+{
+    return clamp_whole(v->number);
+}
+
+int64_t rec_whole(const struct rec_call *c, int at, const char *name, int64_t otherwise)
+{
+    return clamp_whole(rec_number(c, at, name, (double)otherwise));
 }
 
 unsigned rec_list(const struct rec_call *c, int at, const char *name, int64_t *out, unsigned most)
@@ -176,7 +186,7 @@ unsigned rec_list(const struct rec_call *c, int at, const char *name, int64_t *o
         if (from[i].kind == REC_NUMBER || from[i].kind == REC_BOOL)
             out[k++] = whole_of(&from[i]);
         else if (from[i].kind == REC_TENSOR && tape_at(c->tape, from[i].node)->n == 1)
-            out[k++] = (int64_t)tape_at(c->tape, from[i].node)->v[0];
+            out[k++] = clamp_whole(tape_at(c->tape, from[i].node)->v[0]);
     return k;
 }
 
@@ -222,7 +232,7 @@ static unsigned wrap_axis(const struct rec_call *c, int64_t axis, unsigned ndim)
 unsigned rec_axis(const struct rec_call *c, int at, const char *name, int64_t otherwise,
                   unsigned ndim)
 {
-    return wrap_axis(c, (int64_t)rec_number(c, at, name, (double)otherwise), ndim);
+    return wrap_axis(c, rec_whole(c, at, name, otherwise), ndim);
 }
 
 unsigned rec_axes(const struct rec_call *c, int at, const char *name, unsigned ndim)

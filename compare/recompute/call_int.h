@@ -27,6 +27,8 @@ tape_id rec_tensor(const struct rec_call *c, int at, const char *name);
 /* The same, and fails when it is absent. */
 tape_id rec_want(const struct rec_call *c, int at, const char *name);
 double rec_number(const struct rec_call *c, int at, const char *name, double otherwise);
+/* A whole number; larger ones than 4e9 are cut to that. */
+int64_t rec_whole(const struct rec_call *c, int at, const char *name, int64_t otherwise);
 bool rec_flag(const struct rec_call *c, int at, const char *name, bool otherwise);
 struct ms_str rec_text(const struct rec_call *c, int at, const char *name, const char *otherwise);
 /* Reads a number or a list of numbers to n places: one number is repeated. Absent: all are

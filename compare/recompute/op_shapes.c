@@ -112,7 +112,7 @@ static void op_split(struct rec_call *c)
     int64_t sizes[REC_OUTPUTS];
     if (v != NULL && v->kind == REC_LIST)
         give_parts(c, x, axis, sizes, rec_list(c, 1, "split_size_or_sections", sizes, REC_OUTPUTS));
-    else if (v != NULL && v->kind == REC_NUMBER && v->number >= 1)
+    else if (v != NULL && v->kind == REC_NUMBER && v->number >= 1 && v->number < 1e12)
         give_equal_parts(c, x, axis, (uint64_t)v->number);
     else
         rec_unsupported(c, "a split without sizes");
@@ -123,7 +123,7 @@ static void op_chunk(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "input");
     const struct tape_shape s = rec_shape(c, x);
     const unsigned axis = rec_axis(c, 2, "dim", 0, s.ndim);
-    const double chunks = rec_number(c, 1, "chunks", 1);
+    const int64_t chunks = rec_whole(c, 1, "chunks", 1);
     if (chunks < 1 || s.ndim == 0)
         rec_unsupported(c, "no chunks");
     else
@@ -133,7 +133,7 @@ static void op_chunk(struct rec_call *c)
 static void op_narrow(struct rec_call *c)
 {
     const tape_id x = rec_want(c, 0, "input");
-    const double from = rec_number(c, 2, "start", 0), n = rec_number(c, 3, "length", 0);
+    const int64_t from = rec_whole(c, 2, "start", 0), n = rec_whole(c, 3, "length", 0);
     if (from < 0 || n < 0)
         rec_unsupported(c, "a part of negative length");
     else
@@ -214,8 +214,8 @@ static void op_repeat_interleave(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "input");
     struct tape_shape s = rec_shape(c, x);
     const struct rec_value *times = rec_find(c, 1, "repeats"), *dim = rec_find(c, 2, "dim");
-    if (times == NULL || times->kind != REC_NUMBER || times->number < 0 || dim == NULL ||
-        s.ndim == TAPE_DIMS) {
+    if (times == NULL || times->kind != REC_NUMBER || !(times->number >= 0 && times->number < 1e9) || dim == NULL ||
+        s.ndim == 0 || s.ndim == TAPE_DIMS) {
         rec_unsupported(c, "a repetition with a tensor of counts");
         return;
     }
@@ -233,7 +233,7 @@ static void triangle(struct rec_call *c, bool lower)
     struct tape *t = c->tape;
     const tape_id x = rec_want(c, 0, "input");
     const struct tape_shape s = rec_shape(c, x);
-    const int64_t diagonal = (int64_t)rec_number(c, 1, "diagonal", 0);
+    const int64_t diagonal = rec_whole(c, 1, "diagonal", 0);
     int64_t *index = s.ndim >= 2 ? tape_index(t, &s) : NULL;
     if (index == NULL)
         return;
