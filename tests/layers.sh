@@ -49,6 +49,9 @@ done
 allow compare/config 'probe|compare/(read|write|config)'
 allow compare/checkpoint 'probe|compare/(measure|checkpoint)'
 allow compare/quantise 'probe|compare/(measure|quantise)'
+allow compare/recompute 'probe/base|compare/recompute'
+allow compare/blame 'probe|compare/(read|measure|pair|run|source|recompute|blame)'
+allow compare/reproduce 'probe|compare/(recompute|blame|reproduce)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
 allow compare/graph/build "$graph|compare/(source|table|write)" "$heads"

@@ -226,6 +226,8 @@ const struct ms_cmd cli_cmd_completion = {
     X(compare, config_check)                                                                       \
     X(compare, quantise)                                                                           \
     X(compare, check)                                                                              \
+    X(compare, judge)                                                                              \
+    X(compare, reproduce)                                                                          \
     X(compare, calibrate)                                                                          \
     X(compare, merge_result)                                                                       \
     X(compare, graph_visualize)                                                                    \

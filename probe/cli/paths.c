@@ -35,6 +35,8 @@ static const struct reads {
     {"stat", DUMPS},
     {"check", DUMPS},
     {"compare", DUMPS},
+    {"judge", DUMPS},
+    {"reproduce", DUMPS},
     {"calibrate", DUMPS},
     {"overflow_check", DUMPS},
     {"graph_visualize", DUMPS},
