@@ -28,8 +28,9 @@ def optimizer(make):
 
 
 # Mistakes and variations that change nothing in a family, or a variation that changes too much there.
-VOID = {("decisions", "parameters_forgotten"), ("decisions", "cut_by_type"), ("decisions", "flat_gradients"), ("clips", "in_half"),
-        ("barlow", "loss_penalty"), ("styled", "input_256"), ("tracker", "labels_of_next")}
+VOID = {("decisions", "parameters_forgotten"), ("decisions", "cut_by_type"), ("decisions", "mean_removed"), ("decisions", "flat_gradients"),
+        ("clips", "in_half"), ("clips", "entropy_half"), ("clips", "zero_grad_missing"), ("barlow", "loss_penalty"), ("styled", "input_256"),
+        ("styled", "labels_of_next"), ("tracker", "labels_of_next"), ("gcn", "labels_two"), ("cycle", "input_cut"), ("olmo", "qkv_joined")}
 
 
 # ---- edits of code ------------------------------------------------------------------------------
