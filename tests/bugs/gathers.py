@@ -281,7 +281,8 @@ class Ring(torch.autograd.Function):
 
 
 @bug("huggingface/diffusers#14265", "the backward of ring attention reads the keys and values of the first turn in each turn",
-     either(within("attn", direction=ANY), r"^Module\.attn\.\S+ @ ", outside("all_gather|cat|scaled_dot_product_attention|Ring|apply|empty_like|contiguous", ANY)), ranks=2)
+     either(within("attn", direction=ANY), r"^Module\.attn\.\S+ @ ",
+            outside("all_gather|cat|scaled_dot_product_attention|Ring|apply|empty_like|contiguous", ANY)), ranks=2)
 def stale_keys_in_backward(right, start):
     class Turning(Attention):
         def attend(self, q, k, v, mask):

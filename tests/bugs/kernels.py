@@ -85,7 +85,8 @@ def mask_not_handed_on(right, start):
     train(Decoder(attention=Open), start)
 
 
-@bug("pytorch/pytorch#41508, mindspore-lab/mindone#1229", "rows of which all keys are masked become NaN", within("layers.0.attn", "softmax|masked_fill|matmul|__matmul__|nan_to_num"))
+@bug("pytorch/pytorch#41508, mindspore-lab/mindone#1229", "rows of which all keys are masked become NaN",
+     within("layers.0.attn", "softmax|masked_fill|matmul|__matmul__|nan_to_num"))
 def rows_without_keys(right, start):
     class Empty(Plain):
         def attend(self, q, k, v, mask):
@@ -158,7 +159,8 @@ class OwnSoftmax(torch.autograd.Function):
 
 
 @bug("mindspore-lab/mindone#1438", "the backward of attention does not use the gradient that it is given",
-     either(within("layers.1.attn", direction=ANY), r"^Module\.layers\.1\.attn\.\S+ @ ", outside("ones_like|scaled_dot_product_attention|OwnSoftmax|apply", ANY)))
+     either(within("layers.1.attn", direction=ANY), r"^Module\.layers\.1\.attn\.\S+ @ ",
+            outside("ones_like|scaled_dot_product_attention|OwnSoftmax|apply", ANY)))
 def gradient_not_used(right, start):
     class Own(Attention):
         def attend(self, q, k, v, mask):
