@@ -205,34 +205,50 @@ static void take_key(const struct viz_sheet_asked *a, const struct ms_csv *r, st
         k->number = NAN;
 }
 
-static bool is_asked_row(const struct viz_sheet *s, const struct viz_sheet_asked *a, size_t i,
-                         const struct ms_csv *r)
+/* Tells whether the text of a row has the text that is asked for; the row is not parsed for that. */
+static bool has_text(const struct viz_sheet *s, const struct viz_sheet_asked *a, size_t i)
 {
     const char *end = i + 1 < s->row.n ? s->row.p[i + 1] : s->end;
     const struct ms_str line = {s->row.p[i], (uint32_t)(end - s->row.p[i])};
-    if (a->text.n != 0 && !ms_str_has_folded(line, a->text))
-        return false;
-    const char *state = a->failing ? state_of(s, r) : "";
-    return !a->failing || strcmp(state, "error") == 0 || strcmp(state, "warning") == 0;
+    return a->text.n == 0 || ms_str_has_folded(line, a->text);
+}
+
+static bool is_failing(const struct viz_sheet *s, const struct ms_csv *r)
+{
+    const char *state = state_of(s, r);
+    return strcmp(state, "error") == 0 || strcmp(state, "warning") == 0;
+}
+
+/* Tells whether a row is asked for and reads its key; the text of the key is kept in the arena. */
+static enum ms_rc see_row(const struct viz_sheet *s, const struct viz_sheet_asked *a, size_t i,
+                          struct ms_arena *arena, bool *is, struct keyed *k, struct ms_err *err)
+{
+    struct ms_csv r;
+    *k = (struct keyed){NAN, MS_STR(""), (uint32_t)i, a->descending};
+    *is = has_text(s, a, i);
+    if (!*is || (a->column < 0 && !a->failing))
+        return MS_OK;
+    *is = parse_row(s, i, &r) && (!a->failing || is_failing(s, &r));
+    if (*is && a->column >= 0)
+        take_key(a, &r, k);
+    if (isnan(k->number) && k->text.n != 0)
+        k->text = ms_arena_str(arena, k->text);
+    ms_csv_free(&r);
+    return k->text.p != NULL ? MS_OK : ms_no_memory(err);
 }
 
 typedef MS_VEC(struct keyed) keyed_list;
 
-/* Collects the rows that are asked for; texts of keys are kept in the arena. */
+/* Collects the rows that are asked for. */
 static enum ms_rc collect(struct viz_sheet *s, const struct viz_sheet_asked *a, keyed_list *list,
                           struct ms_arena *arena, struct ms_err *err)
 {
     for (size_t i = 0; i < s->row.n; i++) {
-        struct ms_csv r;
-        struct keyed k = {NAN, MS_STR(""), (uint32_t)i, a->descending};
-        const bool is = parse_row(s, i, &r) && is_asked_row(s, a, i, &r);
-        if (is && a->column >= 0)
-            take_key(a, &r, &k);
-        if (isnan(k.number) && k.text.n != 0)
-            k.text = ms_arena_str(arena, k.text);
-        ms_csv_free(&r);
-        struct keyed *slot = !is ? NULL : ms_vec_push(list);
-        if (is && (slot == NULL || k.text.p == NULL))
+        struct keyed k;
+        bool is;
+        MS_TRY(see_row(s, a, i, arena, &is, &k, err));
+        struct keyed *slot = is ? ms_vec_push(list) : NULL;
+        if (is && slot == NULL)
             return ms_no_memory(err);
         if (is)
             *slot = k;
