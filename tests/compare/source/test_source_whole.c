@@ -135,57 +135,57 @@ END_TEST
     "}"
 #define F(high, norm) NUMBERS("float32", high, norm)
 /* A layer, its backward pass, and how the gradient is clipped; then a weight and its average change. */
-#define STEP(clip, left)                                                                                         \
-    "\"Module.fc.Linear.forward.0\": {\"input_args\": [" F(                                                      \
-        "1.5",                                                                                                   \
-        "40.0") "], \"input_kwargs\": "                                                                          \
-                "{}, \"parameters\": "                                                                           \
-                "{\"weight\": " F("0.9", "30.0") "}, \"output\": [" F("2.5", "60.0") "]},\n" CALL(               \
-                    "Functional.linear."                                                                         \
-                    "0",                                                                                         \
-                    F("1.5", "40.0") ", " F("0"                                                                  \
-                                            "."                                                                  \
-                                            "9",                                                                 \
-                                            "3"                                                                  \
-                                            "0"                                                                  \
-                                            "."                                                                  \
-                                            "0"),                                                                \
-                    F("2.5",                                                                                     \
-                      "60.0")) ",\n"                                                                             \
-                               "\"Fun"                                                                           \
-                               "ction"                                                                           \
-                               "al."                                                                             \
-                               "linea"                                                                           \
-                               "r.0."                                                                            \
-                               "backw"                                                                           \
-                               "ard\""                                                                           \
-                               ": "                                                                              \
-                               "{\"in"                                                                           \
-                               "put\""                                                                           \
-                               ": "                                                                              \
-                               "[" F("0.1", "2.0") "], \"output\": [" F(                                         \
-                                   "0.2",                                                                        \
-                                   "3.0") "]},\n\"Module.fc.Linear.parameters_grad.0\": "                        \
-                                          "{\"weight\": [" F("0"                                                 \
-                                                             "."                                                 \
-                                                             "4",                                                \
-                                                             "8"                                                 \
-                                                             "."                                                 \
-                                                             "0") "]},\n" clip                                   \
-                                                                  ",\n" CALL(                                    \
-                                                                      "Tensor.mul_.0",                           \
-                                                                      F("0.4", "8.0"),                           \
-                                                                      F("0.05",                                  \
-                                                                        "1.0")) ",\n" CALL("Tenso"               \
-                                                                                           "r."                  \
-                                                                                           "add_."               \
-                                                                                           "0",                  \
-                                                                                           F("0."                \
-                                                                                             "9",                \
-                                                                                             "30."               \
-                                                                                             "0") ", " F("0.05", \
-                                                                                                         "1.0"), \
-                                                                                           left)
+#define STEP(clip, left)                                                                           \
+    "\"Module.fc.Linear.forward.0\": {\"input_args\": [" F(                                        \
+        "1.5",                                                                                     \
+        "40.0") "], \"input_kwargs\": "                                                            \
+                "{}, \"parameters\": "                                                             \
+                "{\"weight\": " F("0.9", "30.0") "}, \"output\": [" F("2.5", "60.0") "]},\n" CALL( \
+                    "Functional.linear."                                                           \
+                    "0",                                                                           \
+                    F("1.5", "40.0") ", " F("0"                                                    \
+                                            "."                                                    \
+                                            "9",                                                   \
+                                            "3"                                                    \
+                                            "0"                                                    \
+                                            "."                                                    \
+                                            "0"),                                                  \
+                    F("2.5",                                                                       \
+                      "60.0")) ",\n"                                                               \
+                               "\"Fun"                                                             \
+                               "ction"                                                             \
+                               "al."                                                               \
+                               "linea"                                                             \
+                               "r.0."                                                              \
+                               "backw"                                                             \
+                               "ard\""                                                             \
+                               ": "                                                                \
+                               "{\"in"                                                             \
+                               "put\""                                                             \
+                               ": "                                                                \
+                               "[" F("0.1", "2.0") "], \"output\": [" F(                           \
+                                   "0.2",                                                          \
+                                   "3.0") "]},\n\"Module.fc.Linear.parameters_grad.0\": "          \
+                                          "{\"weight\": [" F(                                      \
+                                              "0"                                                  \
+                                              "."                                                  \
+                                              "4",                                                 \
+                                              "8"                                                  \
+                                              "."                                                  \
+                                              "0") "]},\n" clip                                    \
+                                                   ",\n" CALL(                                     \
+                                                       "Tensor.mul_.0", F("0.4", "8.0"),           \
+                                                       F("0.05",                                   \
+                                                         "1.0")) ",\n" CALL("Tenso"                \
+                                                                            "r."                   \
+                                                                            "add_."                \
+                                                                            "0",                   \
+                                                                            F("0."                 \
+                                                                              "9",                 \
+                                                                              "30."                \
+                                                                              "0") ", " F("0.05",  \
+                                                                                          "1.0"),  \
+                                                                            left)
 #define NORM                                                                                       \
     CALL("Torch._foreach_norm.0", F("0.4", "8.0"), F("8.0", "8.0"))                                \
     ",\n" CALL("Tensor.__add__.0", F("8.0", "8.0"), F("8.1", "8.1"))
