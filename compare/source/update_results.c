@@ -195,6 +195,17 @@ static void follow(struct changes *c, const struct source__shelf *parameters, ui
         c->is_end[before] = false;
 }
 
+/* Fills a shelf with what operators read before the backward pass: parameters among others. */
+static enum ms_rc shelve_forward(struct source__shelf *f, const struct source__side *s,
+                                 struct ms_arena *arena, struct ms_err *err)
+{
+    struct probe_dump before = *s->dump;
+    struct source__side side = *s;
+    before.rows.n = begin_of_backward(s->dump);
+    side.dump = &before;
+    return source__shelf_fill(f, &side, is_of_forward, arena, err);
+}
+
 static enum ms_rc find_changes(struct changes *c, const struct source__side *s,
                                struct ms_arena *arena, struct ms_err *err)
 {
@@ -207,7 +218,7 @@ static enum ms_rc find_changes(struct changes *c, const struct source__side *s,
     c->is_own = ms_arena_calloc(arena, n, sizeof *c->is_own);
     if (c->is_end == NULL || c->is_own == NULL)
         return ms_arena_fail(arena, err);
-    MS_TRY(source__shelf_fill(&parameters, s, is_parameter, arena, err));
+    MS_TRY(shelve_forward(&parameters, s, arena, err));
     for (uint32_t i = c->begin; i < s->dump->nodes.n && c->begin != 0; i++) {
         if (is_change(c, i))
             follow(c, &parameters, i);
