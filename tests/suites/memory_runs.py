@@ -81,14 +81,15 @@ def main():
         print(f"{train(what, steps):.9f}")
         return
     from torch.cuda._memory_viz import _profile_to_snapshot
+    from torch.profiler._memory_profiler import MemoryProfileTimeline
     out = sys.argv[4]
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, with_stack=True,
-                                record_shapes=True, with_modules=True) as p:
+                                record_shapes=True) as p:
         train(what, steps)
     p.export_chrome_trace(out + ".json")
     with open(out + ".pickle", "wb") as f:
         pickle.dump(_profile_to_snapshot(p), f)
-    p._memory_profile().export_memory_timeline_raw(out + ".raw.json", "cpu")
+    MemoryProfileTimeline(p._memory_profile()).export_memory_timeline_raw(out + ".raw.json", "cpu")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # `msprobe memory` and `msprobe dryrun` beside what PyTorch's profiler counts, and `msprobe run --memory`.
 #   TORCH_INSTALL=DIR    where suite_torch_peers has installed a newer PyTorch
+#   MEMORY_PROFILES="clean leak leak_third graph cache history"   runs whose profile is compared
 #   MEMORY_MODELS="transformer cnn"   models that are planned; `all`: each of dryrun_models.py
 suite=memory
 . tests/support/checks.sh
@@ -65,8 +66,8 @@ python=${TORCH_INSTALL:+$TORCH_INSTALL/venv/bin/python}
     echo 'skip PyTorch: TORCH_INSTALL=DIR has none'
     exit $rc
 }
-for name in clean leak leak_third graph cache history; do
-    "$python" tests/suites/memory_runs.py $name 16 --profile "$scratch/$name" >"$said" 2>&1 ||
+for name in ${MEMORY_PROFILES:-clean leak}; do
+    "$python" tests/suites/memory_runs.py $name 12 --profile "$scratch/$name" >"$said" 2>&1 ||
         bad "the profile of $name"
     check "$name: trace, snapshot and timeline have the profiler's peak and kinds, and the leak" \
         "$PYTHON" "$checker" "$msprobe" profile $name "$scratch/$name"
