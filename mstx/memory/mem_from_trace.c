@@ -167,17 +167,23 @@ static enum ms_rc read_events(struct reader *r, struct ms_err *err)
     }
 }
 
-static enum ms_rc read_rank(void *of, struct ms_jread *j, struct ms_buf *scratch,
-                            struct ms_err *err)
+/* Reads the rank in distributedInfo, whose value follows. */
+static enum ms_rc read_rank(struct reader *r, struct ms_err *err)
 {
-    struct reader *r = of;
+    struct ms_jread *j = &r->json.j;
+    enum ms_jtok t = ms_jread_next(j);
     int64_t rank;
-    (void)scratch;
-    const bool is_rank = ms_str_is(j->text, "rank");
-    const enum ms_jtok t = ms_jread_next(j);
-    if (is_rank && t == MS_J_NUM && ms_jread_i64(j, &rank) && rank >= 0 && rank <= INT32_MAX)
-        r->rank = (int32_t)rank;
-    return ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
+    if (t != MS_J_OBJ)
+        return ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
+    while ((t = ms_jread_next(j)) == MS_J_KEY) {
+        const bool is_rank = ms_str_is(j->text, "rank");
+        t = ms_jread_next(j);
+        if (is_rank && t == MS_J_NUM && ms_jread_i64(j, &rank) && rank >= 0 && rank <= INT32_MAX)
+            r->rank = (int32_t)rank;
+        if (ms_jread_skip(j, t) == MS_J_ERR)
+            return ms_jread_fail(j, err);
+    }
+    return t == MS_J_OBJ_END ? MS_OK : ms_jread_fail(j, err);
 }
 
 static enum ms_rc read_member(void *of, struct ms_jread *j, struct ms_buf *scratch,
@@ -185,7 +191,7 @@ static enum ms_rc read_member(void *of, struct ms_jread *j, struct ms_buf *scrat
 {
     struct reader *r = of;
     if (ms_str_is(j->text, "distributedInfo"))
-        return ms_jread_members(j, "distributedInfo", read_rank, r, err);
+        return read_rank(r, err);
     const bool are_events = ms_str_is(j->text, "traceEvents");
     const enum ms_jtok t = ms_jread_next(j);
     (void)scratch;

@@ -68,10 +68,10 @@ static bool lives_at(const struct mstx_mem_block *b, uint32_t event)
     return b->begin <= event && event < b->end;
 }
 
-static bool sum_sites(const struct mstx_mem_log *log, const struct mstx_mem_space *s,
-                      struct mstx_mem_peak *peak, struct mstx_mem_share *sites)
+/* Sums what lives at the peak by kind and by site. */
+static void sum_sites(const struct mstx_mem_space *s, struct mstx_mem_peak *peak,
+                      struct mstx_mem_share *sites)
 {
-    (void)log;
     for (size_t i = 0; i < s->blocks.n; i++) {
         const struct mstx_mem_block *b = &s->blocks.p[i];
         if (b->begin > peak->event)
@@ -86,7 +86,6 @@ static bool sum_sites(const struct mstx_mem_log *log, const struct mstx_mem_spac
             peak->at_ns = b->begin_ns;
     }
     peak->by_kind[MSTX_MEM_EARLIER] += s->earlier;
-    return true;
 }
 
 static int by_bytes(const void *pa, const void *pb)
@@ -131,9 +130,9 @@ static enum ms_rc find_owners(const struct mstx_mem_log *log, const struct mstx_
 {
     struct mstx_mem_share *sites = ms_calloc(log->sites.n, sizeof *sites);
     uint32_t *place = ms_calloc(log->texts.keys.n, sizeof *place);
-    enum ms_rc rc = MS_OK;
-    if (sites == NULL || place == NULL || !sum_sites(log, s, peak, sites))
-        rc = ms_no_memory(err);
+    enum ms_rc rc = sites != NULL && place != NULL ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK)
+        sum_sites(s, peak, sites);
     mstx_mem_shares *const to[] = {&peak->modules, &peak->ops, &peak->frames, &peak->stacks};
     for (int i = 0; i < 4 && rc == MS_OK; i++)
         rc = join_field(log, sites, i, place, to[i], err);

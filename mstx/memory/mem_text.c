@@ -98,8 +98,8 @@ static void put_growth(struct ms_buf *out, const struct mstx_mem_report *r,
     char n[MS_HUMAN_MAX];
     const struct mstx_mem_growth *g = &a->growth;
     if (g->steps == 0) {
-        ms_buf_printf(out, "growth: not decided, %zu steps are too few (8 are needed)\n",
-                      a->space->steps.n);
+        ms_buf_printf(out, "growth: not decided, %zu %s too few (8 steps are needed)\n",
+                      a->space->steps.n, a->space->steps.n == 1 ? "step is" : "steps are");
     } else if (g->leaks.n == 0) {
         ms_buf_printf(out, "growth: none in %u steps\n", g->steps);
     } else {

@@ -143,6 +143,10 @@ def cases(build, top):
     yield "report", ["report", run]
     yield "report", ["report", "--breakdown", "--flops", "1e9", "--peak", "1e12", run]
     yield "cluster", ["cluster", "-d", run, "-o", out]
+    for form in ("timeline", "trace", "snapshot4"):
+        yield "memory", ["memory", os.path.realpath("tests/data/fuzz/memory/" + form)]
+    yield "dryrun", ["dryrun", "--device_memory", "1k", os.path.realpath("tests/data/fuzz/dryrun/step")]
+    yield "dryrun", ["dryrun", "--device_memory", "1g", os.path.realpath("tests/data/fuzz/dryrun/step")]
     yield "sql", ["sql", run, "SELECT rank, pid, 1.5 AS x, NULL AS n FROM processes LIMIT 3"]
     yield "doctor", ["doctor", "--python", "/nowhere"]
     yield "version", ["version"]

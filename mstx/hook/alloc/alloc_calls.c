@@ -43,6 +43,7 @@ static struct {
     int (*posix)(void **, size_t, size_t);
     void *(*aligned)(size_t, size_t);
     void *(*memalign)(size_t, size_t);
+    size_t (*usable)(void *);
 } real;
 
 /* Memory for what dlsym itself allocates while the real functions are looked up. */
@@ -78,6 +79,7 @@ static HOOK_COLD bool find_real(void)
     *(void **)(void *)&real.posix = dlsym(RTLD_NEXT, "posix_memalign");
     *(void **)(void *)&real.aligned = dlsym(RTLD_NEXT, "aligned_alloc");
     *(void **)(void *)&real.memalign = dlsym(RTLD_NEXT, "memalign");
+    *(void **)(void *)&real.usable = dlsym(RTLD_NEXT, "malloc_usable_size");
     *(void **)(void *)&real.plain = dlsym(RTLD_NEXT, "malloc");
     early.looking = false;
     return real.plain != NULL;
@@ -114,6 +116,14 @@ static HOOK_COLD void record_given(const void *p)
         mstx_memory_given(p);
     hook_depth--;
     errno = saved;
+}
+
+/* Tells whether a block may have been recorded. The size of a block lies where a free looks in any
+ * case; the table would cost each free of a small block a line of the cache. */
+static inline bool may_be_recorded(void *p)
+{
+    return hook_depth == 0 && (real.usable == NULL || real.usable(p) >= alloc_least) &&
+           alloc_table_may_have(p);
 }
 
 static inline void *taken(void *p, size_t n, bool with_stack)
@@ -153,7 +163,7 @@ void *alloc_resized(void *p, size_t n)
     }
     if (!HOOK_LIKELY(real.plain != NULL) && !find_real())
         return early_memory(n);
-    if (p != NULL && hook_depth == 0 && alloc_table_may_have(p))
+    if (p != NULL && may_be_recorded(p))
         record_given(p);
     return taken(real.resized(p, n), n, false);
 }
@@ -162,7 +172,7 @@ void alloc_given(void *p)
 {
     if (p == NULL || is_early(p))
         return;
-    if (hook_depth == 0 && alloc_table_may_have(p))
+    if (may_be_recorded(p))
         record_given(p);
     if (HOOK_LIKELY(real.given != NULL) || find_real())
         real.given(p);

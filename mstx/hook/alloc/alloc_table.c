@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* Smaller blocks are many and hold little: of a training of a transformer blocks below 16 KiB were
- * 83 % of the calls and 0.4 % of the bytes. */
+/* Smaller blocks are many and hold little: tensors of a model have more than 4,096 float32. */
 enum { LEAST_DEFAULT = 1 << 14 };
 
 size_t alloc_least = SIZE_MAX;

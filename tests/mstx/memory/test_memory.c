@@ -251,22 +251,23 @@ END_TEST
 
 START_TEST(a_trace_gives_each_event_its_operator_module_and_step)
 {
-    write_text("msprobe-test-rank3.json",
-               "{\"schemaVersion\": 1, \"traceEvents\": ["
-               "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#4\",\"pid\":1,"
-               "\"tid\":1,\"ts\":0,\"dur\":100},"
-               "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(7): "
-               "step\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":90},"
-               "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: "
-               "Linear_0\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":20},"
-               "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::linear\",\"pid\":1,\"tid\":1,"
-               "\"ts\":3,\"dur\":10},"
-               "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":5,\"args\":{"
-               "\"Addr\":64,\"Bytes\":4096,"
-               "\"Device Type\":0,\"Device Id\":-1,\"Total Allocated\":5096}},"
-               "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":50,\"args\":{"
-               "\"Addr\":64,\"Bytes\":-4096,"
-               "\"Device Type\":0,\"Device Id\":-1,\"Total Allocated\":1000}}]}");
+    write_text(
+        "msprobe-test-rank2.json",
+        "{\"schemaVersion\": 1, \"distributedInfo\": {\"rank\": 3, \"x\": [1]}, \"traceEvents\": ["
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#4\",\"pid\":1,"
+        "\"tid\":1,\"ts\":0,\"dur\":100},"
+        "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(7): "
+        "step\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":90},"
+        "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"nn.Module: "
+        "Linear_0\",\"pid\":1,\"tid\":1,\"ts\":2,\"dur\":20},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::linear\",\"pid\":1,\"tid\":1,"
+        "\"ts\":3,\"dur\":10},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":5,\"args\":{"
+        "\"Addr\":64,\"Bytes\":4096,"
+        "\"Device Type\":0,\"Device Id\":-1,\"Total Allocated\":5096}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":50,\"args\":{"
+        "\"Addr\":64,\"Bytes\":-4096,"
+        "\"Device Type\":0,\"Device Id\":-1,\"Total Allocated\":1000}}]}");
     ck_assert_int_eq(read_file(NULL), MS_OK);
     const struct mstx_mem_peak *p = &report.answers.p[0].peak;
     ck_assert_int_eq(report.answers.p[0].space->rank, 3);
