@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * call: finds the operator of a call and reads its arguments.
+ * operator_call: finds the operator of a call and reads its arguments.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 #include <stdarg.h>
 #include <stdio.h>
