@@ -47,7 +47,7 @@ done
 allow compare/config 'probe|compare/(read|write|config)'
 allow compare/checkpoint 'probe|compare/(measure|checkpoint)'
 allow compare/recompute 'probe/base|compare/recompute'
-allow compare/blame 'probe|compare/(read|measure|pair|official|run|source|recompute|blame)'
+allow compare/blame 'probe|compare/(measure|pair|source|recompute|blame)' 'compare/compare\.h'
 allow compare/reproduce 'probe|compare/(recompute|blame|reproduce)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
