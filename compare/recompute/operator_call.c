@@ -59,7 +59,10 @@ enum ms_rc rec_compute(struct rec_call *c, struct ms_err *err)
     else if (f != NULL)
         rec_give(c, tape_unary(c->tape, f, rec_want(c, 0, "input"), 0, 0));
     else
-        rec_unsupported(c, "the table of operators has no %.*s", MS_STR_ARG(c->op));
+        rec_unsupported(c,
+                        "the table of operators has no %.*s; the program that `msprobe reproduce` "
+                        "writes computes it in float64 with PyTorch",
+                        MS_STR_ARG(c->op));
     if (!tape_failed(c->tape))
         return MS_OK;
     return ms_fail(err, c->tape->err.rc, "%s", c->tape->err.msg);
