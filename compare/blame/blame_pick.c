@@ -4,9 +4,8 @@
  */
 #include "compare/blame/blame_pick.h"
 
-#include "compare/official/rules_official.h"
 #include "compare/pair/ranks.h"
-#include "compare/run/compare_run.h"
+#include "compare/source/source.h"
 
 #include <stdio.h>
 
@@ -43,32 +42,48 @@ void blame_picks_free(struct blame_picks *p)
 
 /* ---- suspects ------------------------------------------------------------------ */
 
-static void stay_silent(const char *line)
+/* Both runs, compared in memory. */
+struct compared {
+    struct cmp_ranks ranks;
+    struct cmp_source *source;
+};
+
+static void free_compared(struct compared *run)
 {
-    (void)line;
+    cmp_source_free(run->source);
+    cmp_ranks_free(&run->ranks);
 }
 
-static void skip_rank(const struct ms_err *err)
+static enum ms_rc observe_couple(struct compared *run, const struct cmp_couple *couple,
+                                 struct ms_pool *pool, struct ms_err *err)
 {
-    (void)err;
+    const struct cmp_conf conf = {.explain = true};
+    struct cmp *c;
+    MS_TRY(cmp_open(&c, &conf, couple->t->json, couple->b->json, pool, err));
+    enum ms_rc rc = cmp_mode(c) == PROBE_MODE_TENSOR ? cmp_measure(c, pool, err) : MS_OK;
+    if (rc == MS_OK)
+        rc = cmp_source_add(run->source, c, (int)couple->t->rank, (int)couple->t->step, pool, err);
+    cmp_close(c);
+    return rc;
 }
 
-/* Compares both runs; the tables go to a folder that is removed again. */
-static enum ms_rc compare_both(struct cmp_run *run, const char *target, const char *golden,
-                               const char *folder, struct ms_err *err)
+/* Compares the dumps of all ranks and steps and finds the suspects. */
+static enum ms_rc compare_both(struct compared *run, const char *target, const char *golden,
+                               struct ms_err *err)
 {
-    const struct cmp_run_conf conf = {.cmp = {.rules = cmp_rules_of(CMP_CUR), .explain = true},
-                                      .target = target,
-                                      .golden = golden,
-                                      .output = folder,
-                                      .most = 1,
-                                      .note = stay_silent,
-                                      .fail = skip_rank};
-    return compare_run(run, &conf, NULL, err);
+    struct ms_pool *pool;
+    MS_TRY(cmp_ranks_pair(&run->ranks, target, golden, false, err));
+    MS_TRY(cmp_source_new(&run->source, err));
+    MS_TRY(ms_pool_new(&pool, 0, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; rc == MS_OK && i < run->ranks.list.n; i++)
+        rc = observe_couple(run, &run->ranks.list.p[i], pool, err);
+    ms_pool_free(pool);
+    return rc == MS_OK ? cmp_source_find(run->source, err) : rc;
 }
 
 /* Finds the pair of dumps that a part of the comparison was made of. */
-static const struct cmp_couple *couple_of(const struct cmp_run *run, int rank, int step)
+static const struct cmp_couple *couple_of(const struct compared *run, int rank, int step)
 {
     for (size_t i = 0; i < run->ranks.list.n; i++) {
         const struct cmp_couple *c = &run->ranks.list.p[i];
@@ -78,11 +93,11 @@ static const struct cmp_couple *couple_of(const struct cmp_run *run, int rank, i
     return run->ranks.list.n != 0 ? &run->ranks.list.p[0] : NULL;
 }
 
-static enum ms_rc take_suspect(struct blame_picks *p, const struct cmp_run *run, uint32_t place,
+static enum ms_rc take_suspect(struct blame_picks *p, const struct compared *run, uint32_t place,
                                struct ms_err *err)
 {
     const struct cmp_suspect *list;
-    const size_t n = run->source != NULL ? cmp_source_suspects(run->source, &list) : 0;
+    const size_t n = cmp_source_suspects(run->source, &list);
     if (n == 0)
         return ms_fail(err, MS_E_NOTFOUND, "no suspect: nothing differs beyond noise");
     if (place == 0 || place > n)
@@ -100,12 +115,12 @@ static enum ms_rc take_suspect(struct blame_picks *p, const struct cmp_run *run,
 }
 
 /* Takes the partner that the comparison gave to an operator of the target. */
-static enum ms_rc take_partner(struct blame_picks *p, const struct cmp_run *run, struct ms_str name,
-                               struct ms_err *err)
+static enum ms_rc take_partner(struct blame_picks *p, const struct compared *run,
+                               struct ms_str name, struct ms_err *err)
 {
     struct cmp_source_place at = {0};
     struct cmp_source_node node;
-    while (run->source != NULL && cmp_source_next(run->source, &at, &node))
+    while (cmp_source_next(run->source, &at, &node))
         if (ms_str_eq(node.target, name) && node.golden.p != NULL)
             return add_pick(p, couple_of(run, node.rank, node.step), node.target, node.golden, err);
     return ms_fail(err, MS_E_NOTFOUND, "%.*s: the target has no such operator with a partner",
@@ -115,14 +130,11 @@ static enum ms_rc take_partner(struct blame_picks *p, const struct cmp_run *run,
 static enum ms_rc pick_compared(struct blame_picks *p, const char *target, const char *golden,
                                 uint32_t place, struct ms_str name, struct ms_err *err)
 {
-    struct cmp_run run = {0};
-    char *folder;
-    MS_TRY(ms_tmp_folder(&folder, "judge", err));
-    enum ms_rc rc = compare_both(&run, target, golden, folder, err);
+    struct compared run = {.source = NULL};
+    enum ms_rc rc = compare_both(&run, target, golden, err);
     if (rc == MS_OK)
         rc = name.n != 0 ? take_partner(p, &run, name, err) : take_suspect(p, &run, place, err);
-    compare_run_free(&run);
-    ms_tmp_folder_remove(folder);
+    free_compared(&run);
     return rc;
 }
 

@@ -6,7 +6,7 @@
 #ifndef COMPARE_BLAME_OPERANDS_H
 #define COMPARE_BLAME_OPERANDS_H
 
-#include "compare/recompute/call.h"
+#include "compare/recompute/operator_call.h"
 #include "probe/dump/dump.h"
 #include "probe/tensor/tensor.h"
 

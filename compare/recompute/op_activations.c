@@ -2,7 +2,7 @@
  *
  * op_activations: activation functions.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* Scale 1 / sqrt(2) of the error function in gelu, and the constants of its approximation. */
 #define GELU_TANH  0.79788456080286535588

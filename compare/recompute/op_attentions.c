@@ -2,7 +2,7 @@
  *
  * op_attentions: attention and rotary position embeddings.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* Repeats the heads of keys and values until there are as many as those of queries. */
 static tape_id repeat_heads(struct rec_call *c, tape_id x, uint64_t heads)

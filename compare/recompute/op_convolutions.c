@@ -2,7 +2,7 @@
  *
  * op_convolutions: convolutions as products of matrices over the windows of their input.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* Coordinate that place k of the window at p reads along an axis; -1 outside. */
 static int64_t coordinate(const struct rec_window *w, unsigned axis, int64_t p, int64_t k)

@@ -2,7 +2,7 @@
  *
  * op_elementwise: arithmetic, comparisons and casts of single elements.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 static void binary(struct rec_call *c, enum tape_kind kind)
 {

@@ -2,7 +2,7 @@
  *
  * op_losses: losses of training.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* Reduces the loss of single elements; "mean" divides by their number, or by `weight`. */
 static void give_reduced(struct rec_call *c, tape_id loss, tape_id weight)

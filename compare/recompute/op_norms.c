@@ -2,7 +2,7 @@
  *
  * op_norms: normalisations and softmax.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 tape_id rec_softmax(struct tape *t, tape_id x, unsigned axis)
 {

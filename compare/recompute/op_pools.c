@@ -2,7 +2,7 @@
  *
  * op_pools: pools over windows, and resizing by the nearest element.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 static int64_t image_axes(struct rec_call *c, tape_id x, struct rec_window *w)
 {

@@ -2,7 +2,7 @@
  *
  * op_products: products of matrices and vectors.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* Adds an axis of length 1 at a place. */
 static tape_id with_axis(struct tape *t, tape_id x, unsigned at)

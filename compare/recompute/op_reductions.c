@@ -2,7 +2,7 @@
  *
  * op_reductions: sums, means, extremes, norms, and what sorts.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * Optimizers that are made of operators (those of torch.optim without fusing) are in the dump as
  * these operators and need nothing here.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 struct adam {
     tape_id parameter, m, v, gradient;

@@ -144,6 +144,16 @@ void tape_set_error(struct tape *t, tape_id id, double relative)
         n->e[i] = isfinite(n->v[i]) ? relative * fabs(n->v[i]) : 0;
 }
 
+double tape_sum_error(const struct tape *t, double n, double sum, double squares)
+{
+    if (n <= 1 || !isfinite(sum) || !isfinite(squares))
+        return 0;
+    const double walk = squares / 2 + sum * sum / 3;
+    const double within = t->sum_unit * t->sum_unit * (n - 1) * walk;
+    const double blocks = t->unit > t->sum_unit ? fmax((n - 1) / TAPE_BLOCK, 1) : 0;
+    return sqrt(within + t->unit * t->unit * blocks * walk);
+}
+
 /* ---- shapes ------------------------------------------------------------------ */
 
 void tape__strides(const struct tape_shape *s, int64_t stride[TAPE_DIMS])

@@ -13,8 +13,7 @@
  *     u * sqrt((n - 1) * (sum(t^2) / 2 + sum(t)^2 / 3))
  *
  * Types of 16 bits are summed up in float32 within blocks of TAPE_BLOCK terms, as tensor cores and
- * vector units do, and in the type itself between blocks; threads may share any sum as up to TAPE_PARTS
- * parts.
+ * vector units do, and at least once in the type itself between blocks.
  *
  * All functions take nodes by number and return a number. A failure is kept in the tape, and a
  * function that gets TAPE_NONE returns TAPE_NONE, so a formula is checked once, at its end.
@@ -26,7 +25,7 @@
 #include "probe/base/dtype.h"
 #include "probe/base/vec.h"
 
-enum { TAPE_DIMS = 8, TAPE_BLOCK = 32, TAPE_PARTS = 8 };
+enum { TAPE_DIMS = 8, TAPE_BLOCK = 32 };
 #define TAPE_NONE UINT32_MAX
 
 typedef uint32_t tape_id;

@@ -158,10 +158,26 @@ static void through_matmul(struct collected *c, const struct tape_node *n, tape_
         collect(c, n->in[1], tape_matmul(c->t, n->in[0], true, g, false));
 }
 
+static void through_sum(struct collected *c, const struct tape_node *n, tape_id g)
+{
+    collect_broadcast(c, n->in[0], g);
+    collect_broadcast(c, n->in[1], n->kind == TAPE_SUB ? tape_neg(c->t, g) : g);
+}
+
+static void through_mul(struct collected *c, const struct tape_node *n, tape_id g)
+{
+    collect_broadcast(c, n->in[0], tape_mul(c->t, g, n->in[1]));
+    collect_broadcast(c, n->in[1], tape_mul(c->t, g, n->in[0]));
+}
+
+static void through_reshape(struct collected *c, const struct tape_node *n, tape_id g)
+{
+    collect(c, n->in[0], tape_reshape(c->t, g, &tape_at(c->t, n->in[0])->shape));
+}
+
 static void through(struct collected *c, tape_id id, tape_id g)
 {
-    struct tape *t = c->t;
-    const struct tape_node n = *tape_at(t, id); /* nodes move while the tape grows */
+    const struct tape_node n = *tape_at(c->t, id); /* nodes move while the tape grows */
     switch (n.kind) {
     case TAPE_LEAF:
         break;
@@ -169,16 +185,11 @@ static void through(struct collected *c, tape_id id, tape_id g)
         through_unary(c, &n, g);
         break;
     case TAPE_ADD:
-        collect_broadcast(c, n.in[0], g);
-        collect_broadcast(c, n.in[1], g);
-        break;
     case TAPE_SUB:
-        collect_broadcast(c, n.in[0], g);
-        collect_broadcast(c, n.in[1], tape_neg(t, g));
+        through_sum(c, &n, g);
         break;
     case TAPE_MUL:
-        collect_broadcast(c, n.in[0], tape_mul(t, g, n.in[1]));
-        collect_broadcast(c, n.in[1], tape_mul(t, g, n.in[0]));
+        through_mul(c, &n, g);
         break;
     case TAPE_DIV:
         through_div(c, &n, id, g);
@@ -204,7 +215,7 @@ static void through(struct collected *c, tape_id id, tape_id g)
         through_move(c, &n, g);
         break;
     case TAPE_RESHAPE:
-        collect(c, n.in[0], tape_reshape(t, g, &tape_at(t, n.in[0])->shape));
+        through_reshape(c, &n, g);
         break;
     case TAPE_SUM:
     case TAPE_MAX:

@@ -5,17 +5,6 @@
 #include "compare/recompute/tape_int.h"
 #include "probe/base/assert.h"
 
-double tape_sum_error(const struct tape *t, double n, double sum, double squares)
-{
-    if (n <= 1 || !isfinite(sum) || !isfinite(squares))
-        return 0;
-    const double walk = squares / 2 + sum * sum / 3;
-    const double within = t->sum_unit * t->sum_unit * (n - 1) * walk;
-    const double parts = fmax((n - 1) / TAPE_BLOCK, fmin(n - 1, TAPE_PARTS));
-    const double blocks = t->unit > t->sum_unit ? parts : 0;
-    return sqrt(within + t->unit * t->unit * blocks * walk);
-}
-
 /* ---- reductions --------------------------------------------------------------- */
 
 static void sum_row(const struct tape *t, struct tape_node *n, size_t row,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Operators with a planted fault on one side, and pairs of legitimate variants, judged by msprobe.
 
-    judge_cases.py MSPROBE FOLDER faults|variants [first|second|all]
+    judge_cases.py MSPROBE FOLDER faults|variants [first|second|all [SEED]]
 
 Each case calls one operator of PyTorch twice, with equal inputs and with msprobe's dumper on: once as
 PyTorch has it, and once replaced by a function with a fault or by another right implementation.  The
@@ -563,7 +563,7 @@ def record_of(folder, case):
     return names[0] if names else None
 
 
-def dump_all(cases, numbers, folder):
+def dump_all(cases, numbers, folder, seed):
     for i in numbers:
         stand_in(cases[i].owner, cases[i].name)
     from msprobe.pytorch import PrecisionDebugger
@@ -574,7 +574,7 @@ def dump_all(cases, numbers, folder):
     for i in numbers:
         key = (cases[i].owner, cases[i].name)
         for side in (0, 1):
-            torch.manual_seed(i)
+            torch.manual_seed(seed + i)
             args = cases[i].args()
             INSTEAD[key] = cases[i].other if side == i // 2 % 2 else None
             debugger.start()
@@ -591,7 +591,7 @@ def main():
     cases = CASES[kind]
     numbers = [i for i in range(len(cases)) if half == "all" or i % 2 == ("first", "second").index(half)]
     os.makedirs(folder, exist_ok=True)
-    dump_all(cases, numbers, folder)
+    dump_all(cases, numbers, folder, int((sys.argv[5:] or [0])[0]))
     right, wrong_side, unknown, total = 0, 0, 0, 0
     for n, i in enumerate(numbers):
         dirs = []

@@ -3,7 +3,7 @@
  * fuzz recompute: bytes as a call of any operator with any arguments, computed and differentiated.
  * The call is refused, or every result has as many elements as its shape says.
  */
-#include "compare/recompute/call.h"
+#include "compare/recompute/operator_call.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * call_int: how operators read their arguments and give their results.
+ * operator_call_int: how operators read their arguments and give their results.
  */
-#ifndef COMPARE_RECOMPUTE_CALL_INT_H
-#define COMPARE_RECOMPUTE_CALL_INT_H
+#ifndef COMPARE_RECOMPUTE_OPERATOR_CALL_INT_H
+#define COMPARE_RECOMPUTE_OPERATOR_CALL_INT_H
 
-#include "compare/recompute/call.h"
 #include "compare/recompute/functions.h"
+#include "compare/recompute/operator_call.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * call: one call of an operator, with its arguments as values of a tape, to be computed again.
+ * operator_call: one call of an operator, with its arguments as values of a tape, to be computed again.
  *
  *     struct rec_call c = {.tape = &tape, .op = MS_STR("softmax"), .args = ..., .named = ...};
  *     if (rec_compute(&c, err) == MS_OK)
@@ -8,8 +8,8 @@
  *
  * An argument is found by its position or its name, as in the signature of PyTorch's function.
  */
-#ifndef COMPARE_RECOMPUTE_CALL_H
-#define COMPARE_RECOMPUTE_CALL_H
+#ifndef COMPARE_RECOMPUTE_OPERATOR_CALL_H
+#define COMPARE_RECOMPUTE_OPERATOR_CALL_H
 
 #include "compare/recompute/tape.h"
 

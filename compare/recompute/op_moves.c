@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * op_shapes: operators that move elements: views, joins, indices, embeddings.
+ * op_moves: operators that move elements: views, joins, indices, embeddings.
  */
-#include "compare/recompute/call_int.h"
+#include "compare/recompute/operator_call_int.h"
 
 /* The recorded shape of the result says what -1 stands for. */
 static void op_reshape(struct rec_call *c)
@@ -214,8 +214,9 @@ static void op_repeat_interleave(struct rec_call *c)
     const tape_id x = rec_want(c, 0, "input");
     struct tape_shape s = rec_shape(c, x);
     const struct rec_value *times = rec_find(c, 1, "repeats"), *dim = rec_find(c, 2, "dim");
-    if (times == NULL || times->kind != REC_NUMBER || !(times->number >= 0 && times->number < 1e9) || dim == NULL ||
-        s.ndim == 0 || s.ndim == TAPE_DIMS) {
+    if (times == NULL || times->kind != REC_NUMBER ||
+        !(times->number >= 0 && times->number < 1e9) || dim == NULL || s.ndim == 0 ||
+        s.ndim == TAPE_DIMS) {
         rec_unsupported(c, "a repetition with a tensor of counts");
         return;
     }
