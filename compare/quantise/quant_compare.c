@@ -5,6 +5,7 @@
 #include "compare/quantise/quant_compare.h"
 
 #include "compare/quantise/quant_explain.h"
+#include "compare/quantise/quant_unfuse.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 #include "probe/quantise/quant_tensor.h"
@@ -12,6 +13,7 @@
 #include <math.h>
 
 #define NAMES_MAX ((size_t)1 << 28)
+
 /* ---- a pair of layers -------------------------------------------------------------------- */
 
 /* Errors of the layers of a run, in order of execution. */
@@ -123,7 +125,8 @@ static void measure_output(struct quant_layer_result *r, const struct quant_valu
 }
 
 static enum ms_rc add_pair(const struct pairing *p, const struct quant_layer *t,
-                           const struct quant_layer *g, const struct loaded *l, struct ms_err *err)
+                           const struct quant_layer *g, const struct loaded *l,
+                           enum quant_fusion fused, struct ms_err *err)
 {
     static const struct quant_values nothing = {0};
     struct quant_layer_result r = {.kind = t->kind, .step = p->step, .rank = p->rank};
@@ -139,6 +142,10 @@ static enum ms_rc add_pair(const struct pairing *p, const struct quant_layer *t,
     quant_terms_find(&r.terms, &o);
     if (r.terms.sampled != 0 && r.terms.signal > 0)
         r.introduced = (r.terms.weight + r.terms.input + r.terms.sums) / r.terms.signal;
+    if (fused == QUANT_FUSED_ROWS && r.terms.sampled != 0) { /* the norm has the bias, too */
+        r.signal = r.terms.signal;
+        r.noise = r.terms.total;
+    }
     r.name = ms_arena_str(p->c->arena, t->name);
     r.node = ms_arena_str(p->c->arena, t->node);
     r.golden = ms_arena_str(p->c->arena, g->node);
@@ -162,15 +169,29 @@ static enum ms_rc trace_pair(const struct pairing *p, const struct loaded *l,
     return rc;
 }
 
+static enum ms_rc unfuse(enum quant_kind kind, struct loaded *l, enum quant_fusion *found,
+                         struct ms_err *err)
+{
+    struct quant_values *before = l->node_w.v != NULL              ? &l->node_w
+                                  : is_other(&l->module_w, &l->qw) ? &l->module_w
+                                                                   : &l->qw;
+    return quant_unfuse(
+        &(struct quant_fused){kind, &l->w, before, &l->qw, &l->qx, &l->module_x, &l->qy, &l->qbias},
+        found, err);
+}
+
 static enum ms_rc compare_pair(const struct pairing *p, const struct quant_layer *t,
                                const struct quant_layer *g, struct ms_err *err)
 {
     struct loaded l = {0};
+    enum quant_fusion fused = QUANT_FUSED_NOTHING;
     enum ms_rc rc = load_pair(p, t, g, &l, err);
     if (rc == MS_OK)
         rc = judge_pair(p, t, &l, err);
     if (rc == MS_OK)
-        rc = add_pair(p, t, g, &l, err);
+        rc = unfuse(t->kind, &l, &fused, err);
+    if (rc == MS_OK)
+        rc = add_pair(p, t, g, &l, fused, err);
     if (rc == MS_OK)
         rc = trace_pair(p, &l, &p->c->layers.p[p->c->layers.n - 1].terms, err);
     free_loaded(&l);
