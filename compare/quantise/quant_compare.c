@@ -295,15 +295,19 @@ static enum ms_rc compare_runs(const struct pairing *p, struct ms_err *err)
     return rc;
 }
 
-/* Sets the shares of the layers of a run, which are the last ones of the list. */
+/* Sets the shares of the layers of a run, which are the last ones of the list. Where many operands are not recorded,
+ * parts of errors are not known, and neither are shares. */
 static enum ms_rc explain_run(struct quant_comparison *c, const struct traces *t,
                               struct ms_err *err)
 {
-    double *shares = ms_calloc(t->of.n + 1, sizeof *shares);
-    enum ms_rc rc =
-        shares != NULL ? quant_explain(t->of.p, t->of.n, shares, err) : ms_no_memory(err);
-    for (size_t i = 0; rc == MS_OK && i < t->of.n; i++)
-        c->layers.p[c->layers.n - t->of.n + i].share = shares[i];
+    const size_t n = t->of.n, first = c->layers.n - n;
+    size_t unknown = 0;
+    double *shares = ms_calloc(n + 1, sizeof *shares);
+    enum ms_rc rc = shares != NULL ? quant_explain(t->of.p, n, shares, err) : ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        unknown += c->layers.p[first + i].terms.sampled == 0;
+    for (size_t i = 0; rc == MS_OK && 5 * unknown <= n && i < n; i++)
+        c->layers.p[first + i].share = shares[i];
     ms_free(shares);
     return rc;
 }
