@@ -180,6 +180,25 @@ static enum ms_rc unfuse(enum quant_kind kind, struct loaded *l, enum quant_fusi
         found, err);
 }
 
+/* Adds what the run returns, which adds no noise of its own. */
+static enum ms_rc trace_result(const struct pairing *p, struct ms_err *err)
+{
+    static const struct quant_values nothing = {0};
+    struct quant_values y = {0}, qy = {0};
+    struct quant_trace *slot = ms_vec_push(&p->traces->of);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct quant_trace){0};
+    enum ms_rc rc = quant_load(p->g, p->g->result, &y, err);
+    if (rc == MS_OK)
+        rc = quant_load(p->t, p->t->result, &qy, err);
+    if (rc == MS_OK)
+        rc = quant_trace_take(slot, &y, &qy, &nothing, &nothing, err);
+    quant_values_free(&y);
+    quant_values_free(&qy);
+    return rc;
+}
+
 static enum ms_rc compare_pair(const struct pairing *p, const struct quant_layer *t,
                                const struct quant_layer *g, struct ms_err *err)
 {
@@ -300,10 +319,10 @@ static enum ms_rc compare_runs(const struct pairing *p, struct ms_err *err)
 static enum ms_rc explain_run(struct quant_comparison *c, const struct traces *t,
                               struct ms_err *err)
 {
-    const size_t n = t->of.n, first = c->layers.n - n;
+    const size_t n = t->of.n - 1, first = c->layers.n - n; /* without the result */
     size_t unknown = 0;
-    double *shares = ms_calloc(n + 1, sizeof *shares);
-    enum ms_rc rc = shares != NULL ? quant_explain(t->of.p, n, shares, err) : ms_no_memory(err);
+    double *shares = ms_calloc(n + 2, sizeof *shares);
+    enum ms_rc rc = shares != NULL ? quant_explain(t->of.p, n + 1, shares, err) : ms_no_memory(err);
     for (size_t i = 0; i < n; i++)
         unknown += c->layers.p[first + i].terms.sampled == 0;
     for (size_t i = 0; rc == MS_OK && 5 * unknown <= n && i < n; i++)
@@ -322,6 +341,8 @@ static enum ms_rc compare_places(struct quant_comparison *c, const struct probe_
         struct traces traces = {0};
         const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank, &traces};
         rc = compare_runs(&p, err);
+        if (rc == MS_OK)
+            rc = trace_result(&p, err);
         if (rc == MS_OK)
             rc = explain_run(c, &traces, err);
         for (size_t i = 0; i < traces.of.n; i++)
