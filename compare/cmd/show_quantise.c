@@ -245,7 +245,7 @@ static void print_tensors(const struct quant_comparison *c, size_t most)
 {
     const struct quant_tensor_result **by = ms_alloc((c->tensors.n + 1) * sizeof *by);
     char db[DECIBELS], layout[64];
-    if (by == NULL || c->layers.n != 0) {
+    if (by == NULL || c->layers.n != 0 || c->tensors.n == 0) {
         ms_free(by);
         return;
     }
@@ -277,8 +277,10 @@ void quantise_show_comparison(const struct quant_comparison *c, size_t most)
             print_fault(&c->tensors.p[i], ++place);
     }
     ms_cmd_more(stdout, c->faults - faults, "suspects");
-    if (c->faults == 0)
+    if (c->faults == 0 && c->quantised != 0)
         printf("no fault of quantisation found in %zu quantised tensors\n", c->quantised);
+    if (c->quantised == 0)
+        puts("no tensor could be judged: none that was quantised is recorded on both sides");
     if (!isnan(c->output) && isfinite(c->output))
         printf("output of %.*s: SQNR %.1f dB\n", MS_STR_ARG(c->output_name), c->output);
     print_explaining(c, 5);

@@ -63,10 +63,20 @@ static enum ms_rc each_weight(const struct probe_ckpt *c, quant_weight_fn *fn, v
     return MS_OK;
 }
 
+enum ms_rc quant_ckpt_open(struct probe_ckpt **c, const char *path, struct ms_err *err)
+{
+    const enum ms_rc rc = probe_ckpt_open(c, path, err);
+    if (rc != MS_OK && ms_path_kind(path) == MS_KIND_DIR)
+        ms_err_hint(
+            err,
+            "nor a dump, which has dump.json, or rank*/ or step*/ directories that lead to one");
+    return rc;
+}
+
 enum ms_rc quant_each_weight(const char *path, quant_weight_fn *fn, void *ctx, struct ms_err *err)
 {
     struct probe_ckpt *c;
-    MS_TRY(probe_ckpt_open(&c, path, err));
+    MS_TRY(quant_ckpt_open(&c, path, err));
     ms_mapsafe_begin();
     enum ms_rc rc = each_weight(c, fn, ctx, err);
     if (ms_mapsafe_end() && rc == MS_OK)

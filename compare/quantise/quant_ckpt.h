@@ -18,6 +18,8 @@
 #include "compare/quantise/quant_run.h"
 #include "probe/checkpoint/checkpoint.h"
 
+/* Opens a checkpoint; an error says that a dump would do, too. */
+enum ms_rc quant_ckpt_open(struct probe_ckpt **c, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Calls a function with each weight of two dimensions or more that is stored as floats. */
 typedef enum ms_rc quant_weight_fn(void *ctx, const struct probe_ckpt_entry *e,
                                    const struct quant_values *v, struct ms_err *err);

@@ -5,6 +5,7 @@
 #include "compare/quantise/quant_compare.h"
 
 #include "compare/quantise/quant_explain.h"
+#include "compare/quantise/quant_unfuse.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 #include "probe/quantise/quant_tensor.h"
@@ -12,6 +13,7 @@
 #include <math.h>
 
 #define NAMES_MAX ((size_t)1 << 28)
+
 /* ---- a pair of layers -------------------------------------------------------------------- */
 
 /* Errors of the layers of a run, in order of execution. */
@@ -123,7 +125,8 @@ static void measure_output(struct quant_layer_result *r, const struct quant_valu
 }
 
 static enum ms_rc add_pair(const struct pairing *p, const struct quant_layer *t,
-                           const struct quant_layer *g, const struct loaded *l, struct ms_err *err)
+                           const struct quant_layer *g, const struct loaded *l,
+                           enum quant_fusion fused, struct ms_err *err)
 {
     static const struct quant_values nothing = {0};
     struct quant_layer_result r = {.kind = t->kind, .step = p->step, .rank = p->rank};
@@ -139,6 +142,10 @@ static enum ms_rc add_pair(const struct pairing *p, const struct quant_layer *t,
     quant_terms_find(&r.terms, &o);
     if (r.terms.sampled != 0 && r.terms.signal > 0)
         r.introduced = (r.terms.weight + r.terms.input + r.terms.sums) / r.terms.signal;
+    if (fused == QUANT_FUSED_ROWS && r.terms.sampled != 0) { /* the norm has the bias, too */
+        r.signal = r.terms.signal;
+        r.noise = r.terms.total;
+    }
     r.name = ms_arena_str(p->c->arena, t->name);
     r.node = ms_arena_str(p->c->arena, t->node);
     r.golden = ms_arena_str(p->c->arena, g->node);
@@ -162,15 +169,48 @@ static enum ms_rc trace_pair(const struct pairing *p, const struct loaded *l,
     return rc;
 }
 
+static enum ms_rc unfuse(enum quant_kind kind, struct loaded *l, enum quant_fusion *found,
+                         struct ms_err *err)
+{
+    struct quant_values *before = l->node_w.v != NULL              ? &l->node_w
+                                  : is_other(&l->module_w, &l->qw) ? &l->module_w
+                                                                   : &l->qw;
+    return quant_unfuse(
+        &(struct quant_fused){kind, &l->w, before, &l->qw, &l->qx, &l->module_x, &l->qy, &l->qbias},
+        found, err);
+}
+
+/* Adds what the run returns, which adds no noise of its own. */
+static enum ms_rc trace_result(const struct pairing *p, struct ms_err *err)
+{
+    static const struct quant_values nothing = {0};
+    struct quant_values y = {0}, qy = {0};
+    struct quant_trace *slot = ms_vec_push(&p->traces->of);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct quant_trace){0};
+    enum ms_rc rc = quant_load(p->g, p->g->result, &y, err);
+    if (rc == MS_OK)
+        rc = quant_load(p->t, p->t->result, &qy, err);
+    if (rc == MS_OK)
+        rc = quant_trace_take(slot, &y, &qy, &nothing, &nothing, err);
+    quant_values_free(&y);
+    quant_values_free(&qy);
+    return rc;
+}
+
 static enum ms_rc compare_pair(const struct pairing *p, const struct quant_layer *t,
                                const struct quant_layer *g, struct ms_err *err)
 {
     struct loaded l = {0};
+    enum quant_fusion fused = QUANT_FUSED_NOTHING;
     enum ms_rc rc = load_pair(p, t, g, &l, err);
     if (rc == MS_OK)
         rc = judge_pair(p, t, &l, err);
     if (rc == MS_OK)
-        rc = add_pair(p, t, g, &l, err);
+        rc = unfuse(t->kind, &l, &fused, err);
+    if (rc == MS_OK)
+        rc = add_pair(p, t, g, &l, fused, err);
     if (rc == MS_OK)
         rc = trace_pair(p, &l, &p->c->layers.p[p->c->layers.n - 1].terms, err);
     free_loaded(&l);
@@ -274,15 +314,19 @@ static enum ms_rc compare_runs(const struct pairing *p, struct ms_err *err)
     return rc;
 }
 
-/* Sets the shares of the layers of a run, which are the last ones of the list. */
+/* Sets the shares of the layers of a run, which are the last ones of the list. Where many operands are not recorded,
+ * parts of errors are not known, and neither are shares. */
 static enum ms_rc explain_run(struct quant_comparison *c, const struct traces *t,
                               struct ms_err *err)
 {
-    double *shares = ms_calloc(t->of.n + 1, sizeof *shares);
-    enum ms_rc rc =
-        shares != NULL ? quant_explain(t->of.p, t->of.n, shares, err) : ms_no_memory(err);
-    for (size_t i = 0; rc == MS_OK && i < t->of.n; i++)
-        c->layers.p[c->layers.n - t->of.n + i].share = shares[i];
+    const size_t n = t->of.n - 1, first = c->layers.n - n; /* without the result */
+    size_t unknown = 0;
+    double *shares = ms_calloc(n + 2, sizeof *shares);
+    enum ms_rc rc = shares != NULL ? quant_explain(t->of.p, n + 1, shares, err) : ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        unknown += c->layers.p[first + i].terms.sampled == 0;
+    for (size_t i = 0; rc == MS_OK && 5 * unknown <= n && i < n; i++)
+        c->layers.p[first + i].share = shares[i];
     ms_free(shares);
     return rc;
 }
@@ -297,6 +341,8 @@ static enum ms_rc compare_places(struct quant_comparison *c, const struct probe_
         struct traces traces = {0};
         const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank, &traces};
         rc = compare_runs(&p, err);
+        if (rc == MS_OK)
+            rc = trace_result(&p, err);
         if (rc == MS_OK)
             rc = explain_run(c, &traces, err);
         for (size_t i = 0; i < traces.of.n; i++)

@@ -32,7 +32,7 @@ struct quant_layer_result {
     bool has_output;
     struct quant_terms terms;
     double introduced; /* noise by signal that the layer adds; with terms */
-    double share;      /* of the noise of the last layer's output that comes from here */
+    double share;      /* of the noise of the run's result that comes from here */
 };
 
 struct quant_comparison {
@@ -42,7 +42,7 @@ struct quant_comparison {
     size_t unmatched[2]; /* layers of the target, of the golden side */
     size_t quantised;    /* tensors */
     size_t faults;
-    size_t explain; /* layers, by share, that make 80 % of the noise of the last output */
+    size_t explain; /* layers, by share, that make 80 % of the noise of the run's result */
     double output;  /* SQNR of the layer that ran last; NaN: not recorded */
     struct ms_str output_name;
     struct ms_arena *arena;

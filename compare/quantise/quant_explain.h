@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * quant_explain: which layers the noise of the last output comes from.
+ * quant_explain: which layers the noise of the result comes from.
  *
  * The noise of a layer's output is partly its own and partly that of its input, which comes from outputs
  * of earlier layers. Where these have as many elements as the input, as in a residual stream, the
  * errors of both are held against each other; what they leave open comes from the layer before. From the
- * last layer backwards each layer keeps its own part and hands the rest on.
+ * result backwards each layer keeps its own part and hands the rest on. The last entry may be the result itself, which
+ * has no part of its own.
  */
 #ifndef COMPARE_QUANTISE_QUANT_EXPLAIN_H
 #define COMPARE_QUANTISE_QUANT_EXPLAIN_H

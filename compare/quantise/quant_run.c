@@ -200,6 +200,33 @@ static enum ms_rc add_quantiser(struct quant_run *r, uint32_t node, struct ms_er
     return MS_OK;
 }
 
+/* ---- the last output ---------------------------------------------------------------------- */
+
+static bool has_elements(const struct quant_run *r, uint32_t row)
+{
+    struct probe_leaf leaf;
+    uint64_t dim[PROBE_MAX_DIMS], count = 1;
+    unsigned ndim;
+    probe_row_leaf(r->dump, &r->dump->rows.p[row], &leaf);
+    if (!probe_leaf_shape(&leaf, dim, PROBE_MAX_DIMS, &ndim))
+        return false;
+    for (unsigned d = 0; d < ndim && count <= 1; d++)
+        count *= dim[d];
+    return count > 1;
+}
+
+static void find_result(struct quant_run *r)
+{
+    r->result = MS_MAP_NONE;
+    for (uint32_t i = (uint32_t)r->dump->nodes.n; i-- > 0 && r->result == MS_MAP_NONE;) {
+        if (probe_name_parse(probe_node_name(r->dump, i)).dir != PROBE_FORWARD)
+            continue;
+        const uint32_t row = row_of(r, i, "output.0", "output");
+        if (row != MS_MAP_NONE && has_elements(r, row))
+            r->result = row;
+    }
+}
+
 /* ---- opening -------------------------------------------------------------------------- */
 
 static enum ms_rc find_layers(struct quant_run *r, struct ms_err *err)
@@ -251,8 +278,10 @@ enum ms_rc quant_run_open(struct quant_run *r, const struct probe_place *place, 
 {
     *r = (struct quant_run){.arena = ms_arena_new(NAMES_MAX)};
     enum ms_rc rc = r->arena != NULL ? open_files(r, place, err) : ms_no_memory(err);
-    if (rc == MS_OK)
+    if (rc == MS_OK) {
+        find_result(r);
         rc = find_layers(r, err);
+    }
     if (rc != MS_OK)
         quant_run_close(r);
     return rc;

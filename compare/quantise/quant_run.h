@@ -49,6 +49,7 @@ struct quant_run {
     MS_VEC(struct quant_layer) layers; /* in order of execution */
     struct ms_map keys;                /* index of `layers` */
     MS_VEC(struct quantiser) quantisers;
+    uint32_t result; /* row of the output of the last forward record that is more than one number */
 };
 
 /* Tells a dump, a folder of dumps or a dump.json, from a checkpoint. */

@@ -37,6 +37,7 @@ static void add_output(const struct quant_operands *o, struct quant_terms *t, ui
     t->input += s->input * s->input;
     t->inherited += s->inherited * s->inherited;
     t->sums += sums * sums;
+    t->total += (qy - qbias - y + bias) * (qy - qbias - y + bias);
     t->product += (s->quantised - s->exact) * (s->quantised - s->exact);
 }
 

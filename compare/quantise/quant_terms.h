@@ -28,6 +28,7 @@ struct quant_terms {
     uint64_t sampled; /* 0: the operands do not fit together */
     double signal, weight, input, inherited, sums;
     double product; /* x' w' - x w */
+    double total;   /* of the outputs without their biases */
 };
 /* Sets the arguments of a convolution from those that its operator got. */
 void quant_set_arguments(const struct quant_run *r, const struct quant_layer *l,

@@ -37,7 +37,7 @@ enum ms_rc quant__checkpoints(struct quant_comparison *c, const char *target, co
                               struct ms_err *err)
 {
     struct probe_ckpt *t;
-    MS_TRY(probe_ckpt_open(&t, target, err));
+    MS_TRY(quant_ckpt_open(&t, target, err));
     struct checkpoints s = {c, t};
     enum ms_rc rc = quant_each_weight(golden, judge_weight, &s, err);
     probe_ckpt_close(t);

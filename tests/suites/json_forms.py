@@ -130,6 +130,8 @@ def cases(build, top):
     first, second = os.path.join(ckpt, "wrapped.pt"), os.path.join(ckpt, "flat5.pt")
     yield "check_resume", ["check", "--resume", first, second]
     yield "check_resume", ["check", "--resume", first, first]
+    yield "quantise", ["quantise", first, "--as", "mxfp4"]
+    yield "quantise_against", ["quantise", first, "--against", first]
     pack = os.path.join(top, "pack.zip")
     yield "config_check", ["config_check", "-d", "-o", pack]
     yield "config_check", ["config_check", "-c", pack, pack, "-o", out + "_config"]

@@ -4,6 +4,7 @@
  */
 #include "compare/quantise/quant_explain.h"
 #include "compare/quantise/quant_terms.h"
+#include "compare/quantise/quant_unfuse.h"
 
 #include "tests/support/check.h"
 
@@ -147,5 +148,35 @@ START_TEST(noise_is_handed_to_those_that_made_it)
 }
 END_TEST
 
-TEST_MAIN("quant_terms", each_error_has_its_part, products_have_their_indices,
-          shapes_that_do_not_fit_have_no_parts, noise_is_handed_to_those_that_made_it)
+START_TEST(fused_factors_are_taken_out)
+{
+    float w[] = {1, 2, 3, 4}, rows[] = {2, 4, 1.5f, 2}, columns[] = {3, 1, 9, 2}, qw[4],
+          y[] = {4, 1}, x[] = {1, 8}, bias[] = {2, 0.5f};
+    const struct quant_values golden = values(w, 2, (const uint64_t[]){2, 2});
+    struct quant_values before = values(rows, 2, (const uint64_t[]){2, 2}),
+                        vw = values(memcpy(qw, rows, sizeof qw), 2, (const uint64_t[]){2, 2}),
+                        vx = values(x, 2, (const uint64_t[]){1, 2}),
+                        vy = values(y, 2, (const uint64_t[]){1, 2}),
+                        vb = values(bias, 1, (const uint64_t[]){2}), none = {0};
+    const struct quant_fused f = {QUANT_LINEAR, &golden, &before, &vw, &vx, &none, &vy, &vb};
+    enum quant_fusion found;
+    struct ms_err err = {0};
+    ck_ok(quant_unfuse(&f, &found, &err), err);
+    ck_assert_int_eq(found, QUANT_FUSED_ROWS);
+    ck_assert_mem_eq(qw, w, sizeof w);
+    ck_assert(y[0] == 2 && y[1] == 2 && bias[0] == 1 && bias[1] == 1 && x[0] == 1);
+    before.v = columns;
+    memcpy(qw, columns, sizeof qw);
+    ck_ok(quant_unfuse(&f, &found, &err), err);
+    ck_assert_int_eq(found, QUANT_FUSED_COLUMNS);
+    ck_assert_mem_eq(qw, w, sizeof w);
+    ck_assert(x[0] == 3 && x[1] == 4 && y[0] == 2);
+    before.v = w;
+    ck_ok(quant_unfuse(&f, &found, &err), err);
+    ck_assert_int_eq(found, QUANT_FUSED_NOTHING);
+}
+END_TEST
+
+TEST_MAIN("quant_terms", fused_factors_are_taken_out, each_error_has_its_part,
+          products_have_their_indices, shapes_that_do_not_fit_have_no_parts,
+          noise_is_handed_to_those_that_made_it)

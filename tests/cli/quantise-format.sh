@@ -1,0 +1,2 @@
+# A format that does not exist.
+$MSPROBE quantise empty --as fp3

@@ -1,0 +1,2 @@
+# Neither a format to try nor a golden side.
+$MSPROBE quantise empty
