@@ -90,7 +90,9 @@ static enum ms_rc find_ranks(struct mstx_run_ranks *run, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc find_step_rows(struct mstx_run_ranks *run, struct ms_err *err)
+/* Finds the rows of each rank, so that those of one are found without a search.  Of a folded database the
+ * rank alone finds them. */
+static enum ms_rc find_step_rows(struct mstx_run_ranks *run, bool is_folded, struct ms_err *err)
 {
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(run->open[0]), &st, sql_find_step_rows, err));
@@ -99,8 +101,8 @@ static enum ms_rc find_step_rows(struct mstx_run_ranks *run, struct ms_err *err)
         struct mstx_run_rank *r = find_rank(run, ms_stmt_get_i64(st, 0));
         if (r == NULL)
             continue;
-        r->first_step = ms_stmt_get_i64(st, 1);
-        r->last_step = ms_stmt_get_i64(st, 2);
+        r->first_step = is_folded ? 0 : ms_stmt_get_i64(st, 1);
+        r->last_step = is_folded ? INT64_MAX : ms_stmt_get_i64(st, 2);
     }
     ms_stmt_free(st);
     return rc;
@@ -114,9 +116,13 @@ static enum ms_rc open_all(struct mstx_run_ranks *run, const char *db, struct ms
     for (unsigned i = 0; i < run->workers; i++)
         MS_TRY(mstx_tl_open(&run->open[i], run->path, err));
     MS_TRY(find_ranks(run, err));
-    MS_TRY(mstx__has_table(mstx_tl_store(run->open[0]), "rank_steps", &run->has_steps, err));
+    bool is_folded;
+    struct ms_store *s = mstx_tl_store(run->open[0]);
+    MS_TRY(mstx__has_table(s, "rank_steps", &run->has_steps, err));
+    MS_TRY(mstx__has_table(s, "packed_rank_steps", &is_folded, err));
+    run->has_steps |= is_folded;
     if (run->has_steps)
-        MS_TRY(find_step_rows(run, err));
+        MS_TRY(find_step_rows(run, is_folded, err));
     MS_TRY(mstx__run_has_calls(run->open[0], &run->has_calls, err));
     return mstx__ascend_groups_read(&run->groups, run->open[0], err);
 }

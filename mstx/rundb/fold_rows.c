@@ -39,7 +39,7 @@ struct table {
 };
 
 /* Rows of a table while they are written. */
-struct rows {
+struct mstx_rows_room {
     struct mstx_folder *f;
     const struct table *table;
     struct ms_stmt *add;
@@ -51,13 +51,13 @@ struct rows {
     size_t call; /* of the first row: its number in the process */
 };
 
-static enum ms_rc new_rows(struct rows **out, struct mstx_folder *f, const struct table *t,
-                           struct ms_err *err)
+static enum ms_rc new_rows(struct mstx_rows_room **out, struct mstx_folder *f,
+                           const struct table *t, struct ms_err *err)
 {
-    struct rows *r = *out = ms_calloc(1, sizeof *r);
+    struct mstx_rows_room *r = *out = ms_calloc(1, sizeof *r);
     if (r == NULL)
         return ms_no_memory(err);
-    *r = (struct rows){.f = f, .table = t, .id = 1, .bodies = {.max = (size_t)1 << 26}};
+    *r = (struct mstx_rows_room){.f = f, .table = t, .id = 1, .bodies = {.max = (size_t)1 << 26}};
     r->key = ms_calloc(HELD, sizeof *r->key);
     bool ok = r->key != NULL;
     for (unsigned c = 0; c < t->columns && ok; c++) {
@@ -67,7 +67,7 @@ static enum ms_rc new_rows(struct rows **out, struct mstx_folder *f, const struc
     return ok ? ms_store_prepare(f->to, &r->add, t->add, err) : ms_no_memory(err);
 }
 
-static void free_rows(struct rows *r)
+static void free_rows(struct mstx_rows_room *r)
 {
     if (r == NULL)
         return;
@@ -80,8 +80,8 @@ static void free_rows(struct rows *r)
 }
 
 /* Appends the rows of a blob; times become multiples of the quantum. */
-static enum ms_rc take_rows(struct rows *r, struct mstx_rows *from, uint32_t first, uint32_t n,
-                            struct ms_err *err)
+static enum ms_rc take_rows(struct mstx_rows_room *r, struct mstx_rows *from, uint32_t first,
+                            uint32_t n, struct ms_err *err)
 {
     ms_assert(r->n + n <= HELD);
     for (unsigned c = 0; c < r->table->columns; c++) {
@@ -129,7 +129,8 @@ static uint32_t length_of(const struct mstx_folded_call *c, uint32_t n)
 }
 
 /* Writes starts or durations of calls as those of their events; false when a call has none. */
-static bool put_events(struct rows *r, const struct mstx_folded_call *c, uint32_t n, bool durations)
+static bool put_events(struct mstx_rows_room *r, const struct mstx_folded_call *c, uint32_t n,
+                       bool durations)
 {
     enum { MOST = 256 };
     uint32_t stretches = 0;
@@ -149,7 +150,7 @@ static bool put_events(struct rows *r, const struct mstx_folded_call *c, uint32_
     return true;
 }
 
-static enum ms_rc put_other(struct rows *r, unsigned c, const struct mstx_put_column *how,
+static enum ms_rc put_other(struct mstx_rows_room *r, unsigned c, const struct mstx_put_column *how,
                             uint32_t n, struct ms_err *err)
 {
     const struct other *o = &r->table->other[c];
@@ -167,7 +168,7 @@ static enum ms_rc put_other(struct rows *r, unsigned c, const struct mstx_put_co
     return mstx__put_column(r->f->put, &r->bodies, how, off, n, err);
 }
 
-static enum ms_rc put_column(struct rows *r, unsigned c, uint32_t n, struct ms_err *err)
+static enum ms_rc put_column(struct mstx_rows_room *r, unsigned c, uint32_t n, struct ms_err *err)
 {
     const struct mstx_folder *f = r->f;
     const bool is_time = (r->table->times >> c & 1) != 0;
@@ -187,7 +188,7 @@ static enum ms_rc put_column(struct rows *r, unsigned c, uint32_t n, struct ms_e
 }
 
 /* Writes the first n rows that are held as a blob. */
-static enum ms_rc write_blob(struct rows *r, uint32_t n, struct ms_err *err)
+static enum ms_rc write_blob(struct mstx_rows_room *r, uint32_t n, struct ms_err *err)
 {
     struct ms_buf *head = &r->f->blob;
     ms_buf_clear(head);
@@ -259,7 +260,7 @@ enum ms_rc mstx__fold_take_calls(struct mstx_folder *f, size_t process, struct m
 }
 
 /* Rounds the times of calls as those of their events are. */
-static void round_calls(struct rows *r, uint32_t first)
+static void round_calls(struct mstx_rows_room *r, uint32_t first)
 {
     int64_t *start = r->cell[MSTX_CALL_START], *dur = r->cell[MSTX_CALL_DUR];
     for (uint32_t i = first; i < r->n; i++) {
@@ -270,7 +271,7 @@ static void round_calls(struct rows *r, uint32_t first)
 }
 
 /* Sets the keys of the first n rows. */
-static void set_keys(struct rows *r, uint32_t n)
+static void set_keys(struct mstx_rows_room *r, uint32_t n)
 {
     const bool is_calls = r->table->slot == CALLS_AT;
     for (uint32_t i = 0; i < n; i++)
@@ -278,7 +279,7 @@ static void set_keys(struct rows *r, uint32_t n)
 }
 
 /* Writes blobs of whole periods, when there are any. */
-static enum ms_rc write_some(struct rows *r, bool all, struct ms_err *err)
+static enum ms_rc write_some(struct mstx_rows_room *r, bool all, struct ms_err *err)
 {
     while (r->n >= MSTX_ROWS_MAX || (all && r->n != 0)) {
         const uint32_t most = r->n < MSTX_ROWS_MAX ? r->n : MSTX_ROWS_MAX;
@@ -296,7 +297,7 @@ static enum ms_rc write_some(struct rows *r, bool all, struct ms_err *err)
 
 static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *err)
 {
-    struct rows *r = ctx;
+    struct mstx_rows_room *r = ctx;
     const uint32_t first = r->n;
     MS_TRY(take_rows(r, rows, 0, rows->n, err));
     round_calls(r, first);
@@ -305,15 +306,19 @@ static enum ms_rc take_calls(void *ctx, struct mstx_rows *rows, struct ms_err *e
 
 enum ms_rc mstx__fold_calls(struct mstx_folder *f, size_t process, struct ms_err *err)
 {
-    struct rows *r;
-    enum ms_rc rc = new_rows(&r, f, &calls, err);
-    if (rc == MS_OK)
-        rc = mstx__packed_calls_of(mstx__tl_packed(f->from), (int64_t)process + 1,
-                                   (int64_t)process + 1, take_calls, r, err);
-    if (rc == MS_OK)
-        rc = write_some(r, true, err);
-    free_rows(r);
-    return rc;
+    if (f->calls == NULL)
+        MS_TRY(new_rows(&f->calls, f, &calls, err));
+    f->calls->n = 0;
+    f->calls->call = 0;
+    MS_TRY(mstx__packed_calls_of(mstx__tl_packed(f->from), (int64_t)process + 1,
+                                 (int64_t)process + 1, take_calls, f->calls, err));
+    return write_some(f->calls, true, err);
+}
+
+void mstx__fold_calls_end(struct mstx_folder *f)
+{
+    free_rows(f->calls);
+    f->calls = NULL;
 }
 
 /* ---- joins ------------------------------------------------------------------------------------ */
@@ -353,7 +358,7 @@ static const struct table spans = {.add = "INSERT INTO packed_spans VALUES(?,?,?
 static enum ms_rc fold_blobs(struct mstx_folder *f, const struct table *t, const char *sql,
                              struct ms_err *err)
 {
-    struct rows *r = NULL;
+    struct mstx_rows_room *r = NULL;
     struct mstx_rows rows;
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(f->from), &st, sql, err));
@@ -465,7 +470,7 @@ static enum ms_rc list_texts(struct mstx_folder *f, struct ms_map *text, struct 
 }
 
 /* Appends the current row of a statement; texts become their numbers. */
-static enum ms_rc take_row(struct rows *r, struct ms_stmt *st, const struct ms_map *text,
+static enum ms_rc take_row(struct mstx_rows_room *r, struct ms_stmt *st, const struct ms_map *text,
                            struct ms_err *err)
 {
     for (unsigned c = 0; c < r->table->columns; c++) {
@@ -485,7 +490,7 @@ static enum ms_rc take_row(struct rows *r, struct ms_stmt *st, const struct ms_m
 static enum ms_rc fold_table(struct mstx_folder *f, const struct table *t, const char *sql,
                              const struct ms_map *text, struct ms_err *err)
 {
-    struct rows *r = NULL;
+    struct mstx_rows_room *r = NULL;
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(f->from), &st, sql, err));
     enum ms_rc rc = new_rows(&r, f, t, err);

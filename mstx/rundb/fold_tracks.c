@@ -17,7 +17,7 @@
 enum { HELD = 2 * MSTX_CHUNK_MAX, LEADERS_MAX = 1024, LEVEL_SHARE = 64 };
 
 /* A track while it is written. */
-struct folding {
+struct mstx_folding {
     struct mstx_folder *f;
     uint32_t n; /* events held */
     struct mstx_event ev[HELD];
@@ -48,7 +48,7 @@ static int64_t end_of(const struct mstx_event *e)
     return e->start_ns + e->dur_ns;
 }
 
-static void add_point(struct folding *t, uint16_t step, uint32_t owner, int64_t time)
+static void add_point(struct mstx_folding *t, uint16_t step, uint32_t owner, int64_t time)
 {
     ms_assert(t->points < MSTX_FOLD_POINTS);
     t->step[t->points] = step;
@@ -57,7 +57,7 @@ static void add_point(struct folding *t, uint16_t step, uint32_t owner, int64_t 
 }
 
 /* Ends the open event that ends first, the last one to begin among equals, if it ends by `until`. */
-static bool end_one(struct folding *t, uint16_t *open, uint32_t *opened, int64_t until)
+static bool end_one(struct mstx_folding *t, uint16_t *open, uint32_t *opened, int64_t until)
 {
     uint32_t first = 0;
     for (uint32_t i = 1; i < *opened; i++)
@@ -72,7 +72,7 @@ static bool end_one(struct folding *t, uint16_t *open, uint32_t *opened, int64_t
 }
 
 /* Sorts the begins and ends of the first n events; false when too many are open at once. */
-static bool sort_points(struct folding *t, uint32_t n)
+static bool sort_points(struct mstx_folding *t, uint32_t n)
 {
     enum { OPEN_MAX = 256 };
     uint16_t open[OPEN_MAX];
@@ -99,7 +99,7 @@ static bool sort_points(struct folding *t, uint32_t n)
 }
 
 /* Finds out whether the steps repeat with the period of the events. */
-static uint32_t steps_of_period(const struct folding *t, uint32_t n)
+static uint32_t steps_of_period(const struct mstx_folding *t, uint32_t n)
 {
     uint32_t steps = 0;
     if (t->period > n)
@@ -115,7 +115,7 @@ static uint32_t steps_of_period(const struct folding *t, uint32_t n)
     return steps < MSTX_CLASSES ? steps : 0;
 }
 
-static void set_classes(struct folding *t)
+static void set_classes(struct mstx_folding *t)
 {
     if (t->steps != 0) {
         for (uint32_t i = 0; i < t->points; i++)
@@ -135,7 +135,7 @@ static void set_classes(struct folding *t)
         t->classes = t->class[i] >= t->classes ? t->class[i] + 1u : t->classes;
 }
 
-static enum ms_rc put_structure(struct folding *t, uint64_t *id, struct ms_err *err)
+static enum ms_rc put_structure(struct mstx_folding *t, uint64_t *id, struct ms_err *err)
 {
     struct ms_buf *part = &t->f->put->part;
     const uint32_t steps = t->steps != 0 ? t->steps : t->points;
@@ -158,7 +158,7 @@ static unsigned bits_of(uint64_t difference)
 
 /* Returns by how many bits less the ends differ from those of the leader, a period ago, than from the
  * points before them. */
-static double gain_of(const struct folding *t, const struct mstx_fold_leader *l)
+static double gain_of(const struct mstx_folding *t, const struct mstx_fold_leader *l)
 {
     const uint32_t steps = t->steps != 0 ? t->steps : 2;
     const uint32_t n = l->n < t->points ? l->n : t->points;
@@ -177,7 +177,7 @@ static double gain_of(const struct folding *t, const struct mstx_fold_leader *l)
 }
 
 /* Chooses a leader for a track by its first chunk, or makes it one. */
-static enum ms_rc choose_leader(struct folding *t, uint64_t structure, int64_t chunk,
+static enum ms_rc choose_leader(struct mstx_folding *t, uint64_t structure, int64_t chunk,
                                 struct ms_err *err)
 {
     static const double GAIN = 1.5;
@@ -208,7 +208,7 @@ static enum ms_rc choose_leader(struct folding *t, uint64_t structure, int64_t c
 }
 
 /* Returns the chunk of the leader that has the same points as the chunk being written, 0: none. */
-static int64_t leader_chunk(const struct folding *t, uint64_t structure)
+static int64_t leader_chunk(const struct mstx_folding *t, uint64_t structure)
 {
     const struct mstx_fold_leader *l = t->leader;
     return l != NULL && t->at < l->chunks && structure == t->leader_structure
@@ -218,8 +218,8 @@ static int64_t leader_chunk(const struct folding *t, uint64_t structure)
 
 /* ---- chunks ------------------------------------------------------------------------------- */
 
-static enum ms_rc put_times(struct folding *t, uint64_t structure, int64_t leader, uint64_t *model,
-                            struct ms_err *err)
+static enum ms_rc put_times(struct mstx_folding *t, uint64_t structure, int64_t leader,
+                            uint64_t *model, struct ms_err *err)
 {
     const int64_t *by = NULL;
     uint32_t n = 0;
@@ -258,7 +258,7 @@ static int64_t field_of(const struct mstx_event *e, unsigned column)
     }
 }
 
-static enum ms_rc put_columns(struct folding *t, uint32_t n, struct ms_err *err)
+static enum ms_rc put_columns(struct mstx_folding *t, uint32_t n, struct ms_err *err)
 {
     for (unsigned c = 0; c < MSTX_FOLD_EVENT_COLUMNS; c++) {
         const struct mstx_put_column how = {.slot = c, .period = t->period <= n ? t->period : n};
@@ -269,7 +269,7 @@ static enum ms_rc put_columns(struct folding *t, uint32_t n, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc put_chunk_blob(struct folding *t, uint32_t n, struct ms_err *err)
+static enum ms_rc put_chunk_blob(struct mstx_folding *t, uint32_t n, struct ms_err *err)
 {
     struct mstx_folder *f = t->f;
     uint64_t structure, model;
@@ -299,7 +299,8 @@ static enum ms_rc put_chunk_blob(struct folding *t, uint32_t n, struct ms_err *e
     return ms_buf_check(&f->blob, err);
 }
 
-static enum ms_rc store_chunk(struct folding *t, uint32_t n, struct ms_str blob, struct ms_err *err)
+static enum ms_rc store_chunk(struct mstx_folding *t, uint32_t n, struct ms_str blob,
+                              struct ms_err *err)
 {
     struct mstx_folder *f = t->f;
     int64_t end = INT64_MIN;
@@ -319,7 +320,7 @@ static enum ms_rc store_chunk(struct folding *t, uint32_t n, struct ms_str blob,
 }
 
 /* Writes the first n events that are held as they were: too many overlap. */
-static enum ms_rc write_unfolded(struct folding *t, uint32_t n, struct ms_err *err)
+static enum ms_rc write_unfolded(struct mstx_folding *t, uint32_t n, struct ms_err *err)
 {
     struct mstx_packer *p = mstx_packer_new();
     if (p == NULL)
@@ -331,7 +332,7 @@ static enum ms_rc write_unfolded(struct folding *t, uint32_t n, struct ms_err *e
     return rc;
 }
 
-static enum ms_rc write_chunk(struct folding *t, uint32_t n, struct ms_err *err)
+static enum ms_rc write_chunk(struct mstx_folding *t, uint32_t n, struct ms_err *err)
 {
     struct mstx_folder *f = t->f;
     enum ms_rc rc;
@@ -353,7 +354,7 @@ static enum ms_rc write_chunk(struct folding *t, uint32_t n, struct ms_err *err)
 }
 
 /* Writes a chunk of the events that are held, of whole periods when there are any. */
-static enum ms_rc write_some(struct folding *t, struct ms_err *err)
+static enum ms_rc write_some(struct mstx_folding *t, struct ms_err *err)
 {
     const uint32_t most = t->n < MSTX_CHUNK_MAX ? t->n : MSTX_CHUNK_MAX;
     t->period = mstx__find_period(t->key, most, t->f->period);
@@ -381,7 +382,7 @@ static size_t call_of(struct mstx_folder *f, const struct mstx_event *e)
     return c->start == e->start_ns && c->dur == e->dur_ns ? ++f->calls_met : 0;
 }
 
-static enum ms_rc hold(struct folding *t, const struct mstx_event *e, bool has_calls,
+static enum ms_rc hold(struct mstx_folding *t, const struct mstx_event *e, bool has_calls,
                        struct ms_err *err)
 {
     const uint64_t shape = (uint64_t)e->depth << 16 | (uint64_t)e->kind << 8 | e->flags;
@@ -396,7 +397,7 @@ static enum ms_rc hold(struct folding *t, const struct mstx_event *e, bool has_c
     return ++t->n == HELD ? write_some(t, err) : MS_OK;
 }
 
-static void begin_level(struct folding *t, unsigned shift)
+static void begin_level(struct mstx_folding *t, unsigned shift)
 {
     t->at = t->folded = 0;
     t->shift = shift;
@@ -405,7 +406,7 @@ static void begin_level(struct folding *t, unsigned shift)
     t->leader = NULL;
 }
 
-static enum ms_rc end_level(struct folding *t, size_t track, struct ms_err *err)
+static enum ms_rc end_level(struct mstx_folding *t, size_t track, struct ms_err *err)
 {
     struct mstx_folder *f = t->f;
     while (t->n != 0)
@@ -417,7 +418,7 @@ static enum ms_rc end_level(struct folding *t, size_t track, struct ms_err *err)
     return ms_stmt_run(f->add_level, err);
 }
 
-static enum ms_rc fold_events(struct folding *t, size_t track, struct ms_err *err)
+static enum ms_rc fold_events(struct mstx_folding *t, size_t track, struct ms_err *err)
 {
     const struct mstx_track *row = mstx_tl_track(t->f->from, track);
     const bool has_calls = row->kind == MSTX_TRACK_THREAD;
@@ -435,7 +436,7 @@ static enum ms_rc fold_events(struct folding *t, size_t track, struct ms_err *er
 }
 
 /* Writes the levels that are much smaller than the track; viewers join events for the others. */
-static enum ms_rc fold_levels(struct folding *t, size_t track, struct ms_err *err)
+static enum ms_rc fold_levels(struct mstx_folding *t, size_t track, struct ms_err *err)
 {
     struct mstx_folder *f = t->f;
     unsigned shift = 0;
@@ -479,10 +480,13 @@ static enum ms_rc look_for_steps(struct mstx_folder *f, size_t track, bool *foun
 
 enum ms_rc mstx__fold_track(struct mstx_folder *f, size_t track, struct ms_err *err)
 {
-    struct folding *t = ms_calloc(1, sizeof *t);
+    if (f->room == NULL)
+        f->room = ms_calloc(1, sizeof *f->room);
+    struct mstx_folding *t = f->room;
     if (t == NULL)
         return ms_no_memory(err);
     t->f = f;
+    t->n = 0;
     begin_level(t, 0);
     const size_t leaders = f->leader.n;
     bool has_steps = false;
@@ -496,6 +500,5 @@ enum ms_rc mstx__fold_track(struct mstx_folder *f, size_t track, struct ms_err *
         f->leader.p[f->leader.n - 1].chunks = t->folded;
     if (rc == MS_OK)
         rc = fold_levels(t, track, err);
-    ms_free(t);
     return rc;
 }

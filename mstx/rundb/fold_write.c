@@ -108,6 +108,8 @@ static void free_folder(struct mstx_folder *f)
     ms_stmt_free(f->add_level);
     mstx__put_free(f->put);
     mstx__fold_free(f->read);
+    mstx__fold_calls_end(f);
+    ms_free(f->room);
     ms_buf_free(&f->blob);
     ms_buf_free(&f->code);
     ms_vec_free(&f->call);

@@ -45,7 +45,9 @@ struct mstx_folder {
     MS_VEC(struct mstx_folded_call) call; /* of the current process */
     size_t calls_met;                     /* whose events were written */
     MS_VEC(struct mstx_fold_leader) leader;
-    uint32_t period; /* of the last track that has one */
+    uint32_t period;              /* of the last track that has one */
+    struct mstx_folding *room;    /* of fold_tracks.c, for the next track */
+    struct mstx_rows_room *calls; /* of fold_rows.c, for the calls of the next process */
 };
 
 static inline int64_t mstx__fold_quantum(const struct mstx_folder *f)
@@ -66,6 +68,7 @@ enum ms_rc mstx__fold_take_calls(struct mstx_folder *f, size_t process,
                                  struct ms_err *err) MS_MUST_USE;
 /* Writes them, after the events of the process. */
 enum ms_rc mstx__fold_calls(struct mstx_folder *f, size_t process, struct ms_err *err) MS_MUST_USE;
+void mstx__fold_calls_end(struct mstx_folder *f);
 enum ms_rc mstx__fold_joins(struct mstx_folder *f, struct ms_err *err) MS_MUST_USE;
 /* Writes names, steps and rank_steps, which are plain tables unless they are folded. */
 enum ms_rc mstx__fold_figures(struct mstx_folder *f, struct ms_err *err) MS_MUST_USE;

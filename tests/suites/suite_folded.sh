@@ -67,6 +67,19 @@ for run in straggler missing hang mismatch capture; do
     check "within 100 ns it is a sixth" test "$((6 * $(size "$top/near.db")))" -lt "$(size "$top/plain.db")"
 done
 
+# Recipes see the same run, whose steps of ranks they find by rows.
+cp -r "$top/straggler" "$top/as_folded"
+"$msprobe" import --fold "$top/as_folded" >/dev/null
+for mode in all cluster_time_summary; do
+    for run in straggler as_folded; do
+        "$msprobe" cluster -m $mode -d "$top/$run" -o "$top/$run.out" >/dev/null 2>&1
+        "$PYTHON" -c 'import sqlite3, sys; print(*sqlite3.connect(sys.argv[1]).iterdump(), sep="\n")' \
+            "$top/$run.out/cluster_analysis_output/cluster_analysis.db" | sed "s|$top/$run|RUN|g" >"$top/$run.rows"
+    done
+    check "cluster -m $mode of a folded database is the same" cmp "$top/straggler.rows" "$top/as_folded.rows"
+    check "cluster -m $mode has rows" grep -q INSERT "$top/as_folded.rows"
+done
+
 # What the user chose holds when a viewer imports again.
 "$msprobe" import --times 1us "$top/hang" >/dev/null
 touch -d '2 days ago' "$top"/hang/rank_*/*/*.seg
