@@ -217,7 +217,9 @@ static enum ms_rc read_one(void *ctx, const char *path, struct ms_err *err)
 {
     struct reading *r = ctx;
     struct ms_err aside = {0};
-    int32_t rank = r->by != NULL ? rank_by(r->by, path) : r->is_single ? -1 : mstx__rank_in_name(path);
+    int32_t rank = r->by != NULL  ? rank_by(r->by, path)
+                   : r->is_single ? -1
+                                  : mstx__rank_in_name(path);
     mstx__writer_source(r->all.w, path);
     struct ms_err *why = r->is_single ? err : &aside;
     const enum format format = format_of(path);

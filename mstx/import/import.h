@@ -22,7 +22,7 @@ struct ms_par;
 struct mstx_import_how {
     bool fold;        /* store once what repeats over steps and ranks (rundb/fold_write.h) */
     int64_t bound_ns; /* by how much times of a folded database may differ; 0: not at all */
-    bool summary; /* only results about all ranks, without timelines and single calls */
+    bool summary;     /* only results about all ranks, without timelines and single calls */
     /* How long the others wait before a rank that may still be running counts as missing; 0: as in
      * the database that is replaced, or the default. */
     double missing_after_s;

@@ -31,10 +31,10 @@ static void begin(struct fixture *f)
         "y") "], \"input_kwargs\": {}, "
              "\"output\": [" LEAF("z") "]}, \"Torch.mul.0.backward\": {\"input\": [" LEAF(
                  "g") "], "
-                      "\"output\": [" LEAF(
-                          "gx") ", " LEAF("gy") "]}, \"Torch.odd.0.forward\": {\"input_args\": "
-                                                "[" LEAF("x") "], \"input_kwargs\": {}, "
-                                                              "\"output\": [" LEAF("z") "]}";
+                      "\"output\": [" LEAF("gx") ", " LEAF(
+                          "gy") "]}, \"Torch.odd.0.forward\": {\"input_args\": "
+                                "[" LEAF("x") "], \"input_kwargs\": {}, "
+                                              "\"output\": [" LEAF("z") "]}";
     float x[N], y[N], z[N], g[N], gx[N], gy[N];
     fixture_init(f);
     for (int i = 0; i < N; i++) {

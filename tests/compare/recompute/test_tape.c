@@ -3,8 +3,8 @@
  * tape: values against arithmetic done here, gradients against differences, and errors of float32
  * sums, which must stay within their bounds and come near them.
  */
-#include "compare/recompute/operator_call.h"
 #include "compare/recompute/functions.h"
+#include "compare/recompute/operator_call.h"
 #include "tests/support/check.h"
 
 #include <math.h>
