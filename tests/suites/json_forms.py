@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -97,9 +98,44 @@ def faults(form, value, where=""):
     return found + [f for k, v in value.items() if k in inner for f in faults(inner[k][0], v, f"{where}.{k}")]
 
 
+def with_parts(text):
+    """The form, with the parts that it names, "SIDE = {...}" behind it, in their places."""
+    form, *parts = re.split(r"^([A-Z]+) = ", text, flags=re.M)
+    for name, part in zip(parts[::2], parts[1::2]):
+        form = re.sub(rf"\b{name}\b", lambda _, part=part: part, form)
+    return form
+
+
 def forms_of(page):
     text = open(page, encoding="utf-8").read()
-    return {m[1]: Reader(m[2]).form() for m in re.finditer(r"^\.SS (\S+)\n.*?^\.EX\n(.*?)^\.EE\n", text, re.S | re.M)}
+    return {m[1]: Reader(with_parts(m[2])).form() for m in re.finditer(r"^\.SS (\S+)\n.*?^\.EX\n(.*?)^\.EE\n", text, re.S | re.M)}
+
+
+def write_npy(path, values):
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode())
+        f.write(struct.pack(f"<{len(values)}f", *values))
+
+
+def write_relu(folder, results):
+    """Writes a tensor dump of one operator."""
+    data = os.path.join(folder, "dump_tensor_data")
+    os.makedirs(data)
+    def recorded(what, values):
+        name = f"Functional.relu.0.forward.{what}.0.npy"
+        write_npy(os.path.join(data, name), values)
+        return {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [len(values)], "Max": max(values), "Min": min(values),
+                "Mean": sum(values) / len(values), "Norm": sum(v * v for v in values) ** 0.5, "requires_grad": False,
+                "data_name": name}
+    call = {"input_args": [recorded("input", [-1.0, 0.0, 2.0, 3.0])], "input_kwargs": {},
+            "output": [recorded("output", results)]}
+    with open(folder + "/dump.json", "w", encoding="utf-8") as f:
+        json.dump({"task": "tensor", "level": "L1", "framework": "pytorch", "dump_data_dir": data,
+                   "data": {"Functional.relu.0.forward": call}}, f)
+    for name, content in (("construct", {"Functional.relu.0.forward": None}), ("stack", {})):
+        with open(f"{folder}/{name}.json", "w", encoding="utf-8") as f:
+            json.dump(content, f)
 
 
 def cases(build, top):
@@ -117,9 +153,10 @@ def cases(build, top):
     with open(dump + "/stack.json", "w", encoding="utf-8") as f:
         json.dump({}, f)
     npy = os.path.join(top, "one.npy")
-    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }".ljust(117) + "\n"
-    with open(npy, "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + bytes(16))
+    write_npy(npy, [0.0] * 4)
+    right, wrong = (os.path.join(top, side, "step0", "rank0") for side in ("right", "wrong"))
+    write_relu(right, [0.0, 0.0, 2.0, 3.0])
+    write_relu(wrong, [0.0, 0.0, 2.0, 3.5])
     out, whole = os.path.join(top, "out"), os.path.join(top, "dump")
     yield "stat", ["stat", whole]
     yield "parse", ["parse", "-d", npy, "-o", out]
@@ -132,6 +169,8 @@ def cases(build, top):
     yield "check_resume", ["check", "--resume", first, first]
     yield "quantise", ["quantise", first, "--as", "mxfp4"]
     yield "quantise_against", ["quantise", first, "--against", first]
+    yield "judge", ["judge", wrong, right, "--all"]
+    yield "reproduce", ["reproduce", wrong, "Functional.relu.0.forward", "-o", out + "_bug"]
     pack = os.path.join(top, "pack.zip")
     yield "config_check", ["config_check", "-d", "-o", pack]
     yield "config_check", ["config_check", "-c", pack, pack, "-o", out + "_config"]

@@ -382,7 +382,11 @@ for name, command in commands.items():
         time.sleep(random.uniform(0, 0.6))
         if p.poll() is None:
             os.killpg(p.pid, signal.SIGINT)
-        p.communicate()
+        try:
+            p.communicate(timeout=30)
+        except subprocess.TimeoutExpired:  # mpirun of MPICH loses a signal while its processes begin
+            os.killpg(p.pid, signal.SIGINT)
+            p.communicate()
         for _ in range(100):  # those that mpirun started may outlive it a little
             if left():
                 time.sleep(0.1)
