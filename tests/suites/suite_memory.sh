@@ -72,12 +72,12 @@ for name in ${MEMORY_PROFILES:-clean leak}; do
     check "$name: trace, snapshot and timeline have the profiler's peak and kinds, and the leak" \
         "$PYTHON" "$checker" "$msprobe" profile $name "$scratch/$name"
 done
-is_sanitized || for name in clean leak leak_third graph cache history; do
+is_sanitized || for case in clean leak leak_third graph cache history; do
     rm -rf "$run"
-    "$python" tests/suites/memory_runs.py $name 16 >"$scratch/alone" 2>/dev/null
-    "$msprobe" run -o "$run" --memory -- "$python" tests/suites/memory_runs.py $name 16 >"$scratch/with" 2>"$said"
-    check "$name: the loss is the same to the bit under --memory" cmp "$scratch/alone" "$scratch/with"
-    check "$name: a run names the line that leaks, or none" "$PYTHON" "$checker" "$msprobe" run $name "$run"
+    "$python" tests/suites/memory_runs.py $case 16 >"$scratch/alone" 2>/dev/null
+    "$msprobe" run -o "$run" --memory -- "$python" tests/suites/memory_runs.py $case 16 >"$scratch/with" 2>"$said"
+    check "$case: the loss is the same to the bit under --memory" cmp "$scratch/alone" "$scratch/with"
+    check "$case: a run names the line that leaks, or none" "$PYTHON" "$checker" "$msprobe" run $case "$run"
 done
 
 models=${MEMORY_MODELS:-transformer moe unet}

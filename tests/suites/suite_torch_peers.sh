@@ -4,10 +4,11 @@
 # in the hands of the official tool, mindstudio-probe, which comes from there as well.
 #   B=build  PYTHON=/usr/bin/python3
 #   TORCH_INSTALL=DIR    make a virtual environment and a folder of packages there, once
-#   TORCH_PARTS="torch2 harm bugs readers"    what is run; harm walks every way to train in one mode, half of them
+#   TORCH_PARTS="torch2 harm bugs readers figures"    what is run; harm walks every way to train in one mode, half of them
 #                        with the newest PyTorch and the others with 2.1, dealt by SEED=WORD;
 #                        HARM="--full": all ways in all modes with both;
-#                        bugs compares every sixth bug of tests/bugs;
+#                        bugs compares every sixth bug of tests/bugs; figures are the suites quantise, judge and
+#                        memory with the newest PyTorch;
 #                        oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
@@ -48,7 +49,7 @@ install_first() {
 once() { # DIR COMMAND: half of it would be taken for the whole next time
     [ -e "$1/whole" ] || "$2" >&2 || { rm -rf "$1" && return 1; }
 }
-wanted() { case " ${TORCH_PARTS:-torch2 harm bugs readers} " in *" $1 "*) return 0 ;; esac; return 1; }
+wanted() { case " ${TORCH_PARTS:-torch2 harm bugs readers figures} " in *" $1 "*) return 0 ;; esac; return 1; }
 
 once "$venv" install_torch || skip "PyTorch and $official could not be installed; is PyPI reachable?"
 "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); from msprobe import _probe' \
@@ -68,6 +69,9 @@ if wanted harm; then
     fi
 fi
 if wanted bugs; then "$python" tests/bugs/bench.py --sample 6; fi
+if wanted figures; then
+    for other in quantise judge memory; do TORCH_PYTHON=$python sh "tests/suites/suite_$other.sh"; done
+fi
 if wanted oracle2; then "$python" tests/suites/torch_oracle.py "$B" "$(packages_of)"; fi
 if wanted readers; then "$python" tests/suites/dump_readers.py "$B" "$(packages_of)"; fi
 if wanted oracle1; then
