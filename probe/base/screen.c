@@ -42,6 +42,17 @@ struct ms_screen_size ms_screen_size(int fd)
     return s;
 }
 
+/* Tells whether a person looks at stdout. The launcher of Open MPI gives processes a terminal without a size, and
+ * copies what comes out of it, perhaps into a file. */
+static bool is_looked_at(void)
+{
+    struct winsize size = {0};
+    unsigned columns;
+    return isatty(STDOUT_FILENO) &&
+           (from_variable("COLUMNS", &columns) ||
+            (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0));
+}
+
 /* ---- lines ---------------------------------------------------------------------- */
 
 struct fitting {
@@ -195,7 +206,7 @@ void ms_screen_fit(struct ms_str text, struct ms_screen_size size, struct ms_buf
 void ms_screen_print(struct ms_str text)
 {
     struct ms_buf out = {.max = SIZE_MAX};
-    const bool is_terminal = isatty(STDOUT_FILENO);
+    const bool is_terminal = is_looked_at();
     if (is_terminal)
         ms_screen_fit(text, ms_screen_size(STDOUT_FILENO), &out);
     const struct ms_str shown = is_terminal && out.bad == MS_OK ? ms_buf_slice(&out) : text;
@@ -215,7 +226,7 @@ void ms_screen_begin(struct ms_screen *s)
 {
     const cookie_io_functions_t io = {.write = keep};
     *s = (struct ms_screen){.text = {.max = SIZE_MAX}};
-    FILE *to = isatty(STDOUT_FILENO) ? fopencookie(s, "w", io) : NULL;
+    FILE *to = is_looked_at() ? fopencookie(s, "w", io) : NULL;
     if (to == NULL)
         return;
     s->kept = stdout;
