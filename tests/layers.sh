@@ -52,6 +52,7 @@ allow compare/quantise 'probe|compare/(measure|quantise)'
 allow compare/recompute 'probe/base|compare/recompute'
 allow compare/blame 'probe|compare/(measure|pair|source|recompute|blame)' 'compare/compare\.h'
 allow compare/reproduce 'probe|compare/(recompute|blame|reproduce)'
+allow compare/bisect 'probe|compare/(recompute|blame|reproduce|bisect)'
 heads='compare/(compare|graph/graph|graph/graph_rules)\.h'
 graph='probe|compare/(read|pair|measure|judge|graph/build)'
 allow compare/graph/build "$graph|compare/(source|table|write)" "$heads"

@@ -228,6 +228,7 @@ const struct ms_cmd cli_cmd_completion = {
     X(compare, check)                                                                              \
     X(compare, judge)                                                                              \
     X(compare, reproduce)                                                                          \
+    X(compare, bisect)                                                                             \
     X(compare, calibrate)                                                                          \
     X(compare, merge_result)                                                                       \
     X(compare, graph_visualize)                                                                    \

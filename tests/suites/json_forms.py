@@ -171,6 +171,10 @@ def cases(build, top):
     yield "quantise_against", ["quantise", first, "--against", first]
     yield "judge", ["judge", wrong, right, "--all"]
     yield "reproduce", ["reproduce", wrong, "Functional.relu.0.forward", "-o", out + "_bug"]
+    # Programs that "train" by laying a dump where msprobe run asks for one.
+    copies = [f'cp -r {top}/{side}/step0 "$(dirname "$MSPROBE_DUMP")"' for side in ("right", "wrong")]
+    yield "bisect", ["bisect", "--good", copies[0], "--bad", copies[1], "-o", out + "_found"]
+    yield "bisect", ["bisect", "--good", copies[0], "--bad", copies[0], "-o", out + "_same"]
     pack = os.path.join(top, "pack.zip")
     yield "config_check", ["config_check", "-d", "-o", pack]
     yield "config_check", ["config_check", "-c", pack, pack, "-o", out + "_config"]
