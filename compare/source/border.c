@@ -176,8 +176,8 @@ static bool has_other_parameter(const struct source__judge *j, const struct sour
 static bool is_of_family(const struct source__judge *j, const struct source__node *a,
                          const struct source__node *b)
 {
-    const uint16_t family = align__family_find(j->p->ops.p[a->op].name);
-    return family != ALIGN__FAM_UNKNOWN && align__family_find(j->p->ops.p[b->op].name) == family;
+    const uint16_t family = j->p->ops.p[a->op].family;
+    return family != ALIGN__FAM_UNKNOWN && j->p->ops.p[b->op].family == family;
 }
 
 /* Tells whether the target alone has an operator that may do the work of one that it lacks: its result is read, or
@@ -323,7 +323,7 @@ static bool completes_other(const struct source__judge *j, const struct source__
 static bool is_plain_form(const struct source__judge *j, const struct source__node *n)
 {
     const struct source__op *op = &j->p->ops.p[n->op];
-    const char *family = align__family_text(align__family_find(op->name));
+    const char *family = align__family_text(op->family);
     return (op->flags & SOURCE__CAST) ||
            ((op->flags & SOURCE__VIEW) && strcmp(family, "contiguous") != 0);
 }

@@ -136,6 +136,11 @@ unsigned source__op_flags(struct ms_str api)
     return is_distributed(api) ? SOURCE__COMM : 0;
 }
 
+struct source__op source__op_of(struct ms_str api)
+{
+    return (struct source__op){api, source__op_flags(api), align__family_find(api)};
+}
+
 struct ms_str source__op_name(const struct probe_dump *d, uint32_t node)
 {
     struct ms_str name = probe_node_name(d, node);

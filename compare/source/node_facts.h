@@ -34,6 +34,8 @@ enum source__op_flags {
     SOURCE__MEANS = 1 << 19,   /* the same, divided by their number */
 };
 unsigned source__op_flags(struct ms_str api);
+/* Returns what is known of an operator by its name, which must live as long. */
+struct source__op source__op_of(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */
 struct ms_str source__op_name(const struct probe_dump *d, uint32_t node);
 /* Tells whether operators of different names are partners, as in another implementation. Their

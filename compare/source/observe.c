@@ -52,7 +52,7 @@ static enum ms_rc add_op(struct source__part *p, struct ms_str name, uint32_t *i
     if (*id == MS_MAP_NONE || (added && op == NULL))
         return ms_no_memory(err);
     if (added)
-        *op = (struct source__op){ms_map_key(&p->ops_by_name, *id), source__op_flags(name)};
+        *op = source__op_of(ms_map_key(&p->ops_by_name, *id));
     return MS_OK;
 }
 

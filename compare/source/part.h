@@ -103,6 +103,7 @@ struct source__node {
 struct source__op {
     struct ms_str name; /* "Functional.linear" */
     unsigned flags;
+    uint16_t family; /* of align/, or ALIGN__FAM_UNKNOWN */
 };
 
 /* Texts of a plain value or shape on both sides; p is NULL where a side has none. */

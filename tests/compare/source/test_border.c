@@ -3,7 +3,9 @@
  * test_border: which suspects are dropped where the gradients of all parameters agree, on a part of a few
  * nodes that is made by hand.
  */
+#include "compare/align/likeness.h"
 #include "compare/source/border.h"
+#include "compare/source/node_facts.h"
 #include "compare/source/raw_suspects.h"
 #include "tests/support/check.h"
 
@@ -36,7 +38,8 @@ static struct source__node node_of(unsigned kind, unsigned dir)
  * the gradients of two parameters differ by `large` and `small`, and the second is tiny. */
 static void set_up(struct hand *h, float border, float large, float small)
 {
-    *h = (struct hand){.part = {.has_apis = true, .root_floor = NAN}};
+    *h = (struct hand){.op = {.family = ALIGN__FAM_UNKNOWN},
+                       .part = {.has_apis = true, .root_floor = NAN}};
     h->node[FORMULA] = node_of(PROBE_NODE_API, PROBE_FORWARD);
     h->node[FORMULA].fades = true;
     h->node[LONE] = node_of(PROBE_NODE_API, PROBE_FORWARD);
@@ -126,9 +129,9 @@ START_TEST(facts_remain)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     ck_assert(lone_remains(&h)); /* nobody reads it, so nothing says what it does */
-    h.op = (struct source__op){MS_STR("Tensor.clone"), SOURCE__VIEW}; /* it hands on its value */
+    h.op = source__op_of(MS_STR("Tensor.clone")); /* it hands on its value */
     ck_assert(lone_remains(&h));
-    h.op.name = MS_STR("Tensor.transpose");
+    h.op = source__op_of(MS_STR("Tensor.transpose"));
     ck_assert(!lone_remains(&h));
     h.op.flags = SOURCE__CAST;
     ck_assert(!lone_remains(&h));
@@ -263,14 +266,14 @@ START_TEST(a_part_of_another_formula_is_no_suspect)
 {
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
-    h.op.name = MS_STR("Tensor.mean");
+    h.op = source__op_of(MS_STR("Tensor.mean"));
     h.leaf[OTHER] = (struct source__leaf){.maker = {SOURCE__NONE, SOURCE__NONE}};
     h.node[LONE].leaf = OTHER;
     h.node[LONE].nleaf = 1;
     ck_assert(lone_remains(&h));
     h.leaf[OTHER].maker[1] = FORMULA;
     ck_assert(!lone_remains(&h)); /* both are means */
-    h.op.name = MS_STR("Tensor.frobnicate");
+    h.op = source__op_of(MS_STR("Tensor.frobnicate"));
     ck_assert(lone_remains(&h));
     h.node[FORMULA].out = 0.5F;
     ck_assert(!lone_remains(&h));
@@ -311,14 +314,14 @@ START_TEST(another_way_to_the_same_update_is_no_suspect)
     struct source__value_texts texts = {.text = {MS_STR("0.9"), MS_STR("0.8")}};
     set_up(&h, 0.5F, 1e-6F, 1e-6F);
     h.judge.after_backward = 0;
-    h.op.name = MS_STR("Torch._foreach_norm");
+    h.op = source__op_of(MS_STR("Torch._foreach_norm"));
     h.part.texts.p = &texts;
     h.part.texts.n = 1;
     h.leaf[OTHER].texts = 0;
     ck_assert(lone_remains(&h));
     h.part.do_updates_agree = true;
     ck_assert(!lone_remains(&h));
-    h.op.name = MS_STR("Tensor.mul_"); /* gradients scaled before they are clipped */
+    h.op = source__op_of(MS_STR("Tensor.mul_")); /* gradients scaled before they are clipped */
     ck_assert(lone_remains(&h));
     ck_assert(scalar_remains(&h)); /* the first step of Adam hides its rates */
     h.node[FORMULA].in = 0.5F;
