@@ -14,22 +14,8 @@
 
 static double unit_roundoff(enum ms_dtype t)
 {
-    switch (t) {
-    case MS_DT_F64:
-        return 0x1p-53;
-    case MS_DT_F32:
-        return 0x1p-24;
-    case MS_DT_F16:
-        return 0x1p-11;
-    case MS_DT_BF16:
-        return 0x1p-8;
-    case MS_DT_F8E4M3:
-        return 0x1p-4;
-    case MS_DT_F8E5M2:
-        return 0x1p-3;
-    default:
-        return NAN;
-    }
+    const double unit = ms_dtype_unit(t);
+    return unit > 0 ? unit : NAN;
 }
 
 /* Returns the expected relative difference: the noise measured with a second run, else that of

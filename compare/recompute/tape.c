@@ -8,24 +8,7 @@
 double tape_unit_of(enum ms_dtype type)
 {
     const enum ms_dtype part = ms_dtype_part(type) != MS_DT_NONE ? ms_dtype_part(type) : type;
-    switch (part) {
-    case MS_DT_F64:
-        return 0x1p-53;
-    case MS_DT_F32:
-        return 0x1p-24;
-    case MS_DT_F16:
-        return 0x1p-11;
-    case MS_DT_BF16:
-        return 0x1p-8;
-    case MS_DT_F8E4M3:
-    case MS_DT_F8E4M3Z:
-        return 0x1p-4;
-    case MS_DT_F8E5M2:
-    case MS_DT_F8E5M2Z:
-        return 0x1p-3;
-    default:
-        return 0;
-    }
+    return ms_dtype_unit(part);
 }
 
 enum ms_rc tape_new(struct tape *t, enum ms_dtype type, size_t limit, struct ms_err *err)

@@ -172,20 +172,8 @@ bool source__is_other_operator(const struct source__part *p, const struct source
 
 double source__unit(uint8_t dtype)
 {
-    switch ((enum ms_dtype)dtype) {
-    case MS_DT_F16:
-        return 0x1p-11;
-    case MS_DT_BF16:
-        return 0x1p-8;
-    case MS_DT_F8E4M3:
-    case MS_DT_F8E4M3Z:
-        return 0x1p-4;
-    case MS_DT_F8E5M2:
-    case MS_DT_F8E5M2Z:
-        return 0x1p-3;
-    default:
-        return 0;
-    }
+    const double unit = ms_dtype_unit((enum ms_dtype)dtype);
+    return unit > 0x1p-24 ? unit : 0;
 }
 
 double source__roundoff(const struct source__leaf *l, bool *differ)

@@ -8,6 +8,7 @@
 #include "probe/base/jprint.h"
 #include "probe/base/num.h"
 #include "probe/base/opt.h"
+#include "probe/base/screen.h"
 
 #include <string.h>
 
@@ -93,13 +94,7 @@ static enum ms_rc print_plan(const struct args *a, const struct dry_graph *g,
     }
     struct ms_buf text = {.max = 1 << 26};
     mstx__dry_plan_text(g, p, c, most, &text);
-    enum ms_rc rc = ms_buf_check(&text, err);
-    if (rc == MS_OK) {
-        fwrite(text.p, 1, text.n, stdout);
-        rc = ms_stdout_finish(err);
-    }
-    ms_buf_free(&text);
-    return rc;
+    return ms_screen_print(&text, err);
 }
 
 static enum ms_rc plan(const struct args *a, bool *fits, struct ms_err *err)

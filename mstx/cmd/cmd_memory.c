@@ -8,6 +8,7 @@
 #include "probe/base/io.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
+#include "probe/base/screen.h"
 
 extern const struct ms_cmd mstx_cmd_memory;
 
@@ -53,13 +54,7 @@ static enum ms_rc print_report(const struct args *a, const struct mstx_mem_repor
         mstx__mem_against_text(r, old, most, &text);
     else
         mstx__mem_report_text(r, most, &text);
-    enum ms_rc rc = ms_buf_check(&text, err);
-    if (rc == MS_OK) {
-        fwrite(text.p, 1, text.n, stdout);
-        rc = ms_stdout_finish(err);
-    }
-    ms_buf_free(&text);
-    return rc;
+    return ms_screen_print(&text, err);
 }
 
 /* What is read of one path, and its answers. */

@@ -82,10 +82,10 @@ static enum ms_rc print_report(struct mstx_tl *tl, const struct mstx_report *r,
         else
             mstx_report_text(tl, r, path, a->most < 0 ? MSTX_REPORT_SCREEN : (size_t)a->most,
                              &text);
+        if (a->format == MSTX_REPORT_TEXT)
+            return ms_screen_print(&text, err);
         enum ms_rc rc = ms_buf_check(&text, err);
-        if (rc == MS_OK && a->format == MSTX_REPORT_TEXT)
-            ms_screen_print(ms_buf_slice(&text));
-        else if (rc == MS_OK)
+        if (rc == MS_OK)
             fwrite(text.p, 1, text.n, stdout);
         ms_buf_free(&text);
         return rc;

@@ -67,7 +67,7 @@ static enum ms_rc print_text(struct mstx_whatif_run *r, const char *path, struct
     struct ms_buf text = {.max = (size_t)1 << 30};
     const enum ms_rc rc = mstx_whatif_text(r, path, &text, err);
     if (rc == MS_OK)
-        ms_screen_print(ms_buf_slice(&text));
+        return ms_screen_print(&text, err);
     ms_buf_free(&text);
     return rc;
 }

@@ -81,10 +81,10 @@ static enum ms_rc print_against(const struct mstx_report_against *how, const str
         }
         mstx_against_text(a, how->most, &text);
     }
+    if (how->form == MSTX_REPORT_TEXT)
+        return ms_screen_print(&text, err);
     const enum ms_rc rc = ms_buf_check(&text, err);
-    if (rc == MS_OK && how->form == MSTX_REPORT_TEXT)
-        ms_screen_print(ms_buf_slice(&text));
-    else if (rc == MS_OK)
+    if (rc == MS_OK)
         fwrite(text.p, 1, text.n, stdout);
     ms_buf_free(&text);
     return rc;

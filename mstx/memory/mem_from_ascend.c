@@ -19,7 +19,7 @@ struct reader {
     struct mstx_mem_log *log;
     struct ms_store *db;
     int32_t rank;
-    MS_VEC(mstx_mem_events) events; /* by space */
+    mstx_mem_lists events;
 };
 
 static enum ms_rc has_table(struct reader *r, const char *table, bool *has, struct ms_err *err)
@@ -41,23 +41,7 @@ static enum ms_rc find_space(struct reader *r, int64_t device, size_t *index,
     MS_TRY(mstx__mem_space(r->log, r->rank, ms_str_of(name), s, err));
     for (*index = 0; r->log->spaces.p[*index] != *s;)
         ++*index;
-    while (r->events.n < r->log->spaces.n) {
-        mstx_mem_events *slot = ms_vec_push(&r->events);
-        if (slot == NULL)
-            return ms_no_memory(err);
-        memset(slot, 0, sizeof *slot);
-    }
-    return MS_OK;
-}
-
-static enum ms_rc add_event(struct reader *r, size_t space, const struct mstx_mem_event *e,
-                            struct ms_err *err)
-{
-    struct mstx_mem_event *slot = ms_vec_push(&r->events.p[space]);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = *e;
-    return MS_OK;
+    return mstx__mem_lists_grow(&r->events, r->log, err);
 }
 
 /* Takes a row: name, size, begin, end or NULL, address, device. A row without an end is an
@@ -75,12 +59,12 @@ static enum ms_rc take_row(struct reader *r, struct ms_stmt *st, struct ms_err *
         return MS_OK;
     MS_TRY(find_space(r, ms_stmt_get_i64(st, 5), &space, &s, err));
     MS_TRY(mstx__mem_site(r->log, &site, &e.site, err));
-    MS_TRY(add_event(r, space, &e, err));
+    MS_TRY(mstx__mem_lists_add(&r->events, space, &e, err));
     if (ms_stmt_is_null(st, 3) || ms_stmt_get_i64(st, 3) < e.at_ns)
         return MS_OK;
     e.at_ns = ms_stmt_get_i64(st, 3);
     e.bytes = 0;
-    return add_event(r, space, &e, err);
+    return mstx__mem_lists_add(&r->events, space, &e, err);
 }
 
 static enum ms_rc take_total(struct reader *r, struct ms_stmt *st, struct ms_err *err)
@@ -133,9 +117,7 @@ static enum ms_rc read_tables(struct reader *r, struct ms_err *err)
     if (r->log->spaces.n == 0)
         return ms_fail(err, MS_E_NOTFOUND,
                        "has no rows of memory use; profile with profile_memory=True");
-    for (size_t i = 0; i < r->events.n; i++)
-        MS_TRY(mstx__mem_replay(r->log->spaces.p[i], &r->events.p[i], err));
-    return MS_OK;
+    return mstx__mem_lists_replay(&r->events, r->log, err);
 }
 
 enum ms_rc mstx__mem_from_ascend(struct mstx_mem_log *log, const char *path, int32_t rank,
@@ -146,9 +128,7 @@ enum ms_rc mstx__mem_from_ascend(struct mstx_mem_log *log, const char *path, int
     const enum ms_rc rc = read_tables(&r, err);
     if (rc != MS_OK)
         ms_err_wrap(err, "%s", path);
-    for (size_t i = 0; i < r.events.n; i++)
-        ms_vec_free(&r.events.p[i]);
-    ms_vec_free(&r.events);
+    mstx__mem_lists_free(&r.events);
     ms_store_close(r.db);
     return rc;
 }

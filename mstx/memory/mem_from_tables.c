@@ -84,7 +84,7 @@ struct reader {
     const struct form *form;
     int at[COLUMNS]; /* index in a row; -1: the table has no such column */
     struct ms_csv csv;
-    MS_VEC(mstx_mem_events) events; /* by space */
+    mstx_mem_lists events;
     size_t rows, bad;
     int32_t rank;
 };
@@ -225,13 +225,7 @@ static enum ms_rc space_of_row(struct reader *r, bool by_component, size_t *inde
     MS_TRY(rc);
     for (*index = 0; r->log->spaces.p[*index] != s;)
         ++*index;
-    while (r->events.n < r->log->spaces.n) {
-        mstx_mem_events *slot = ms_vec_push(&r->events);
-        if (slot == NULL)
-            return ms_no_memory(err);
-        memset(slot, 0, sizeof *slot);
-    }
-    return MS_OK;
+    return mstx__mem_lists_grow(&r->events, r->log, err);
 }
 
 static enum ms_rc add_total(struct reader *r, size_t space, int64_t at_ns, struct ms_err *err)
@@ -245,16 +239,6 @@ static enum ms_rc add_total(struct reader *r, size_t space, int64_t at_ns, struc
     if (slot == NULL)
         return ms_no_memory(err);
     *slot = t;
-    return MS_OK;
-}
-
-static enum ms_rc add_event(struct reader *r, size_t space, const struct mstx_mem_event *e,
-                            struct ms_err *err)
-{
-    struct mstx_mem_event *slot = ms_vec_push(&r->events.p[space]);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = *e;
     return MS_OK;
 }
 
@@ -287,12 +271,12 @@ static enum ms_rc add_row(struct reader *r, struct ms_err *err)
         return MS_OK;
     MS_TRY(site_of_row(r, &e.site, err));
     e.at_ns = begin;
-    MS_TRY(add_event(r, space, &e, err));
+    MS_TRY(mstx__mem_lists_add(&r->events, space, &e, err));
     if (!end_of_row(r, begin, &end))
         return MS_OK;
     e.at_ns = end;
     e.bytes = 0;
-    return add_event(r, space, &e, err);
+    return mstx__mem_lists_add(&r->events, space, &e, err);
 }
 
 static void find_columns(struct reader *r)
@@ -324,8 +308,7 @@ static enum ms_rc read_rows(struct reader *r, struct ms_err *err)
         return ms_fail(err, MS_E_NOTFOUND,
                        "holds no block; MindSpore writes blocks of devices alone, none of the CPU: "
                        "use device_target Ascend, where MS_SIMULATION_LEVEL=1 needs no device");
-    for (size_t i = 0; i < r->events.n; i++)
-        MS_TRY(mstx__mem_replay(r->log->spaces.p[i], &r->events.p[i], err));
+    MS_TRY(mstx__mem_lists_replay(&r->events, r->log, err));
     return r->bad != 0
                ? mstx__mem_note(r->log, err, "%zu rows without time or size were left out", r->bad)
                : MS_OK;
@@ -341,9 +324,7 @@ static enum ms_rc read_table(struct mstx_mem_log *log, const char *path, int32_t
     const enum ms_rc rc = read_rows(&r, err);
     if (rc != MS_OK)
         ms_err_wrap(err, "%s", path);
-    for (size_t i = 0; i < r.events.n; i++)
-        ms_vec_free(&r.events.p[i]);
-    ms_vec_free(&r.events);
+    mstx__mem_lists_free(&r.events);
     ms_csv_free(&r.csv);
     ms_file_unmap(&file);
     return rc;

@@ -41,10 +41,10 @@ struct reader {
     MS_VEC(struct item) items;
     MS_VEC(struct told) told;
     MS_VEC(struct mstx_mem_step) steps;
-    MS_VEC(uint32_t) open;          /* items that are open on the current thread */
-    struct ms_map stacks;           /* numbers of the names of the open slices, as bytes */
-    MS_VEC(uint32_t) site;          /* by stack */
-    MS_VEC(mstx_mem_events) events; /* by space */
+    MS_VEC(uint32_t) open; /* items that are open on the current thread */
+    struct ms_map stacks;  /* numbers of the names of the open slices, as bytes */
+    MS_VEC(uint32_t) site; /* by stack */
+    mstx_mem_lists events;
     size_t first_space;
     int32_t rank;
 };
@@ -325,11 +325,7 @@ static enum ms_rc tell_memory(struct reader *r, const struct item *it, struct ms
         .at_ns = it->at, .address = (uint64_t)t->m.address, .bytes = t->m.bytes};
     MS_TRY(find_site(r, &e.site, err));
     e.phase = r->log->sites.p[e.site].phase;
-    struct mstx_mem_event *slot = ms_vec_push(&r->events.p[t->space]);
-    if (slot == NULL)
-        return ms_no_memory(err);
-    *slot = e;
-    return MS_OK;
+    return mstx__mem_lists_add(&r->events, t->space, &e, err);
 }
 
 /* Walks the slices of all threads and gives each memory event its site. */
@@ -427,17 +423,6 @@ static enum ms_rc fill_spaces(struct reader *r, struct ms_err *err)
     return MS_OK;
 }
 
-static enum ms_rc make_event_lists(struct reader *r, struct ms_err *err)
-{
-    while (r->events.n < r->log->spaces.n) {
-        mstx_mem_events *slot = ms_vec_push(&r->events);
-        if (slot == NULL)
-            return ms_no_memory(err);
-        memset(slot, 0, sizeof *slot);
-    }
-    return MS_OK;
-}
-
 static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *err)
 {
     MS_TRY(read_text(r, err));
@@ -446,16 +431,14 @@ static enum ms_rc read_all(struct reader *r, const char *path, struct ms_err *er
                        "no memory events in the trace; record it with profile_memory=True");
     if (r->text.is_cut || r->json.j.truncated)
         MS_TRY(mstx__mem_note(r->log, err, "%s is cut off; its whole events were read", path));
-    MS_TRY(make_event_lists(r, err));
+    MS_TRY(mstx__mem_lists_grow(&r->events, r->log, err));
     MS_TRY(walk(r, err));
     return fill_spaces(r, err);
 }
 
 static void reader_free(struct reader *r)
 {
-    for (size_t i = 0; i < r->events.n; i++)
-        ms_vec_free(&r->events.p[i]);
-    ms_vec_free(&r->events);
+    mstx__mem_lists_free(&r->events);
     ms_vec_free(&r->items);
     ms_vec_free(&r->told);
     ms_vec_free(&r->steps);

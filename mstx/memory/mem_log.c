@@ -377,3 +377,42 @@ enum ms_rc mstx__mem_replay(struct mstx_mem_space *s, mstx_mem_events *events, s
     }
     return MS_OK;
 }
+
+enum ms_rc mstx__mem_lists_grow(mstx_mem_lists *lists, const struct mstx_mem_log *log,
+                                struct ms_err *err)
+{
+    while (lists->n < log->spaces.n) {
+        mstx_mem_events *slot = ms_vec_push(lists);
+        if (slot == NULL)
+            return ms_no_memory(err);
+        memset(slot, 0, sizeof *slot);
+    }
+    return MS_OK;
+}
+
+enum ms_rc mstx__mem_lists_add(mstx_mem_lists *lists, size_t space, const struct mstx_mem_event *e,
+                               struct ms_err *err)
+{
+    ms_assert(space < lists->n);
+    struct mstx_mem_event *slot = ms_vec_push(&lists->p[space]);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = *e;
+    return MS_OK;
+}
+
+enum ms_rc mstx__mem_lists_replay(mstx_mem_lists *lists, struct mstx_mem_log *log,
+                                  struct ms_err *err)
+{
+    ms_assert(lists->n <= log->spaces.n);
+    for (size_t i = 0; i < lists->n; i++)
+        MS_TRY(mstx__mem_replay(log->spaces.p[i], &lists->p[i], err));
+    return MS_OK;
+}
+
+void mstx__mem_lists_free(mstx_mem_lists *lists)
+{
+    for (size_t i = 0; i < lists->n; i++)
+        ms_vec_free(&lists->p[i]);
+    ms_vec_free(lists);
+}

@@ -180,4 +180,16 @@ enum ms_rc mstx__mem_sort(mstx_mem_events *events, struct ms_err *err) MS_MUST_U
 enum ms_rc mstx__mem_replay(struct mstx_mem_space *s, mstx_mem_events *events,
                             struct ms_err *err) MS_MUST_USE;
 
+/* Lists of events, one for each space of a log. */
+typedef MS_VEC(mstx_mem_events) mstx_mem_lists;
+/* Adds lists, so that every space has one. */
+enum ms_rc mstx__mem_lists_grow(mstx_mem_lists *lists, const struct mstx_mem_log *log,
+                                struct ms_err *err) MS_MUST_USE;
+enum ms_rc mstx__mem_lists_add(mstx_mem_lists *lists, size_t space, const struct mstx_mem_event *e,
+                               struct ms_err *err) MS_MUST_USE;
+/* Replays each list in its space. */
+enum ms_rc mstx__mem_lists_replay(mstx_mem_lists *lists, struct mstx_mem_log *log,
+                                  struct ms_err *err) MS_MUST_USE;
+void mstx__mem_lists_free(mstx_mem_lists *lists);
+
 #endif

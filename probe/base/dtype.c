@@ -320,6 +320,28 @@ enum ms_dtype ms_dtype_part(enum ms_dtype t)
                              : MS_DT_NONE;
 }
 
+double ms_dtype_unit(enum ms_dtype t)
+{
+    switch (t) {
+    case MS_DT_F64:
+        return 0x1p-53;
+    case MS_DT_F32:
+        return 0x1p-24;
+    case MS_DT_F16:
+        return 0x1p-11;
+    case MS_DT_BF16:
+        return 0x1p-8;
+    case MS_DT_F8E4M3:
+    case MS_DT_F8E4M3Z:
+        return 0x1p-4;
+    case MS_DT_F8E5M2:
+    case MS_DT_F8E5M2Z:
+        return 0x1p-3;
+    default:
+        return 0;
+    }
+}
+
 double ms_dtype_round(enum ms_dtype t, double v)
 {
     if (ms_dtype_part(t) != MS_DT_NONE)

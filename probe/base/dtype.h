@@ -72,6 +72,9 @@ enum ms_dtype ms_dtype_of_numpy(struct ms_str descr, bool *swap);
 
 /* Type of the real and imaginary parts of a complex type; MS_DT_NONE when t is not complex. */
 enum ms_dtype ms_dtype_part(enum ms_dtype t);
+/* Returns the unit of rounding of a floating point type: half the distance of 1 to the next number; 0: it has
+ * none. */
+double ms_dtype_unit(enum ms_dtype t);
 /* Converts n elements to doubles; a complex element becomes its absolute value. */
 void ms_dtype_to_f64(enum ms_dtype t, const void *p, size_t n, double *out);
 

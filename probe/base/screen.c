@@ -5,6 +5,7 @@
 #include "probe/base/screen.h"
 
 #include "probe/base/assert.h"
+#include "probe/base/io.h"
 
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -203,7 +204,7 @@ void ms_screen_fit(struct ms_str text, struct ms_screen_size size, struct ms_buf
 
 /* ---- stdout --------------------------------------------------------------------- */
 
-void ms_screen_print(struct ms_str text)
+static void print_fitted(struct ms_str text)
 {
     struct ms_buf out = {.max = SIZE_MAX};
     const bool is_terminal = is_looked_at();
@@ -212,6 +213,17 @@ void ms_screen_print(struct ms_str text)
     const struct ms_str shown = is_terminal && out.bad == MS_OK ? ms_buf_slice(&out) : text;
     fwrite(shown.p, 1, shown.n, stdout);
     ms_buf_free(&out);
+}
+
+enum ms_rc ms_screen_print(struct ms_buf *text, struct ms_err *err)
+{
+    enum ms_rc rc = ms_buf_check(text, err);
+    if (rc == MS_OK) {
+        print_fitted(ms_buf_slice(text));
+        rc = ms_stdout_finish(err);
+    }
+    ms_buf_free(text);
+    return rc;
 }
 
 /* A function for fopencookie(3): returns the number of bytes taken, 0 after a failure. */
@@ -240,6 +252,6 @@ void ms_screen_end(struct ms_screen *s)
     fclose(stdout);
     stdout = s->kept;
     s->kept = NULL;
-    ms_screen_print(ms_buf_slice(&s->text));
+    print_fitted(ms_buf_slice(&s->text));
     ms_buf_free(&s->text);
 }

@@ -33,8 +33,8 @@ struct ms_screen_size ms_screen_size(int fd);
 /* s stays where it is until ms_screen_end. */
 void ms_screen_begin(struct ms_screen *s);
 void ms_screen_end(struct ms_screen *s);
-/* Prints a text that is whole already. */
-void ms_screen_print(struct ms_str text);
+/* Prints a text that was gathered, and frees it. Fails when memory ran out for it, or the disk is full. */
+enum ms_rc ms_screen_print(struct ms_buf *text, struct ms_err *err) MS_MUST_USE;
 
 /* Appends the text as ms_screen_end shows it. */
 void ms_screen_fit(struct ms_str text, struct ms_screen_size size, struct ms_buf *out);
