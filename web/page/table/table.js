@@ -159,10 +159,12 @@ class Table {
     this.pages = new Map();
     this.generation = (this.generation ?? 0) + 1;
     this.body.classList.add('stale'); // the old rows stay until the answer arrives
+    const mine = this.generation;
     try {
       await this.fetch(0);
-      this.failed = null;
+      if (mine === this.generation) this.failed = null;
     } catch (e) {
+      if (mine !== this.generation) return; // a later request has the say
       this.total = 0;
       this.failed = e.message;
     }
