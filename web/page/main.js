@@ -112,7 +112,9 @@ function showFailure(e) {
 
 // The server has opened something else: everything is read anew.
 async function opening() {
-  app.about = await get('about');
+  const about = await get('about');
+  if (about.opened === app.about.opened) return; // whoever chose and the poll both notice; the first one acts
+  app.about = about;
   document.title = `${app.about.title} · msprobe`;
   place.note({screen: 'overview'});
   history.replaceState(null, '', '#overview');
@@ -209,8 +211,10 @@ let lost = false; // the last poll had no answer
 
 // Polls a run that is still being written, and informs the view of new data.
 async function poll() {
+  const before = app.about;
   try {
     const about = await get('about');
+    if (app.about !== before) return void setTimeout(poll, POLL_MS); // something else was opened meanwhile
     if (lost) {
       lost = false;
       drawStatus();
