@@ -33,15 +33,14 @@ static void put_names(struct ms_jwrite *w, const struct bisect_record *r)
     ms_jwrite_key(w, MS_STR("list"));
     ms_jwrite_arr(w);
     for (size_t i = 0; i < r->n; i++) {
-        const char *const ends[] = {".backward", ".forward"};
-        const int64_t at = ms_str_find_str(r->names[i], MS_STR(".backward"));
+        const struct ms_str own = r->names[i], end = MS_STR(".backward");
+        const int64_t at = ms_str_find_str(own, end);
         struct ms_buf name = {.max = 1 << 16};
-        ms_jwrite_str(w, r->names[i]);
+        ms_jwrite_str(w, own);
         if (at >= 0) {
-            const struct ms_str head = ms_str_sub(r->names[i], 0, (uint32_t)at);
-            const struct ms_str tail =
-                ms_str_sub(r->names[i], (uint32_t)(at + (int64_t)strlen(ends[0])), r->names[i].n);
-            ms_buf_printf(&name, "%.*s%s%.*s", MS_STR_ARG(head), ends[1], MS_STR_ARG(tail));
+            const struct ms_str head = ms_str_sub(own, 0, (uint32_t)at),
+                                tail = ms_str_sub(own, (uint32_t)at + end.n, own.n);
+            ms_buf_printf(&name, "%.*s.forward%.*s", MS_STR_ARG(head), MS_STR_ARG(tail));
             ms_jwrite_str(w, ms_buf_slice(&name));
         }
         ms_buf_free(&name);

@@ -342,8 +342,8 @@ static float cancelled(const struct source__judge *j, const struct source__node 
     return fmaxf(terms / sum->norm, 1);
 }
 
-/* Widens a difference of single values; each is at least rounded in its type, or in float32. Noise of r times the size of a sum
- * that depends on it or not makes the norm of the sum greater by r * r at most. */
+/* Widens a difference of single values; each is at least rounded in its type, or in float32. Noise of r times the
+ * size of a sum makes the norm of the sum greater by r * r at most. */
 static void widen_by_cancellation(struct source__context *c, float unit, float times)
 {
     if (times <= 1 || !(c->e > 0))
