@@ -41,7 +41,7 @@ allow compare 'probe|compare'
 # The stages of a comparison run one way; compare.h, which all include, lies beside them.
 stages='probe'
 heads='compare/compare\.h'
-for room in read align pair measure judge table source write check run official; do
+for room in read align pair measure judge table observe source write check run official; do
     stages="$stages|compare/$room"
     [ $room = official ] && heads='compare/(compare|graph/graph_rules)\.h' # its rules of a graph
     allow "compare/$room" "$stages" "$heads"

@@ -29,28 +29,28 @@ struct agreement {
     bool any, off;
 };
 
-static void compare_gradient(struct agreement *a, const struct source__node *n,
-                             const struct source__leaf *l)
+static void compare_gradient(struct agreement *a, const struct observe__node *n,
+                             const struct observe__leaf *l)
 {
-    bool measured = (l->flags & SOURCE__MEASURED) != 0;
+    bool measured = (l->flags & OBSERVE__MEASURED) != 0;
     double most = fmax(fmax(slight, 2.0 * a->j->series), units * n->unit);
     bool rounding = (double)l->e * l->norm < share_of_rounding * a->largest;
     a->any |= measured;
-    a->off |= (l->flags & SOURCE__FLAGGED) || (measured && l->e > most && !rounding);
+    a->off |= (l->flags & OBSERVE__FLAGGED) || (measured && l->e > most && !rounding);
 }
 
 /* Visits the recorded gradients of parameters: those of modules, or where no module is recorded, those
  * that enter the update. */
 static void visit_gradients(struct agreement *a, bool modules, bool compare)
 {
-    const struct source__part *p = a->j->p;
+    const struct observe__part *p = a->j->p;
     for (uint32_t i = 0; i < p->nodes.n; i++) {
-        const struct source__node *n = &p->nodes.p[i];
+        const struct observe__node *n = &p->nodes.p[i];
         bool counts = modules ? n->kind == PROBE_NODE_PGRAD : source__is_update(a->j, i);
-        if (!counts || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+        if (!counts || n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE)
             continue;
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-            const struct source__leaf *l = &p->leaves.p[k];
+            const struct observe__leaf *l = &p->leaves.p[k];
             if (!modules && !source__is_gradient(a->j, l))
                 continue;
             if (compare)
@@ -62,7 +62,7 @@ static void visit_gradients(struct agreement *a, bool modules, bool compare)
 }
 
 /* Adds the paths of the modules that a side calls. */
-static bool put_modules(struct ms_map *called, const struct source__part *p, unsigned side)
+static bool put_modules(struct ms_map *called, const struct observe__part *p, unsigned side)
 {
     for (size_t i = 0; i < p->names[side].n; i++) {
         const struct probe_name n = probe_name_parse(p->names[side].p[i]);
@@ -74,13 +74,13 @@ static bool put_modules(struct ms_map *called, const struct source__part *p, uns
 
 /* Counts the gradients of parameters on one side that have no partner, though the other side calls their module: it is
  * frozen there. A module that is not called, as when its weights are merged into others, has no record. */
-static size_t count_lacking(const struct source__part *p, unsigned side, bool *has_partner)
+static size_t count_lacking(const struct observe__part *p, unsigned side, bool *has_partner)
 {
     struct ms_map called = {0};
     size_t lacking = 0;
     for (size_t i = 0; i < p->nodes.n; i++) {
-        const struct source__node *n = &p->nodes.p[i];
-        if (n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE)
+        const struct observe__node *n = &p->nodes.p[i];
+        if (n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE)
             has_partner[n->id[side]] = true;
     }
     const bool by_name = put_modules(&called, p, 1 - side) && !p->cross;
@@ -94,7 +94,7 @@ static size_t count_lacking(const struct source__part *p, unsigned side, bool *h
 }
 
 /* Tells whether one side has a gradient of a parameter that the other lacks: the parameter is frozen. */
-static bool lacks_gradient(const struct source__part *p)
+static bool lacks_gradient(const struct observe__part *p)
 {
     bool lacks = false;
     for (unsigned side = 0; side < 2 && !lacks; side++) {
@@ -122,10 +122,10 @@ static bool have_one_factor(const struct source__judge *j)
     size_t n = 0, fits = 0;
     float factor = NAN;
     for (size_t i = 0; i < j->p->nodes.n; i++) {
-        const struct source__node *node = &j->p->nodes.p[i];
-        bool paired = node->id[0] != SOURCE__NONE && node->id[1] != SOURCE__NONE;
+        const struct observe__node *node = &j->p->nodes.p[i];
+        bool paired = node->id[0] != OBSERVE__NONE && node->id[1] != OBSERVE__NONE;
         for (uint32_t k = node->leaf; k < node->leaf + node->nleaf; k++) {
-            const struct source__leaf *l = &j->p->leaves.p[k];
+            const struct observe__leaf *l = &j->p->leaves.p[k];
             if (node->kind != PROBE_NODE_PGRAD || !paired || !(l->norm > 0))
                 continue;
             factor = isnan(factor) ? l->scale : factor;
@@ -142,14 +142,14 @@ bool source__is_rescaled(const struct source__judge *j)
     if (!have_one_factor(j))
         return false;
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
+        const struct observe__node *n = &j->p->nodes.p[i];
         bool update = n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
-                      n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+                      n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
         for (uint32_t k = n->leaf; update && k < n->leaf + n->nleaf; k++) {
-            const struct source__leaf *l = &j->p->leaves.p[k];
-            bool read = (l->flags & SOURCE__IS_OUT) == 0 && (l->flags & SOURCE__MEASURED);
+            const struct observe__leaf *l = &j->p->leaves.p[k];
+            bool read = (l->flags & OBSERVE__IS_OUT) == 0 && (l->flags & OBSERVE__MEASURED);
             any |= read;
-            if (read && ((l->flags & SOURCE__FLAGGED) || l->e > fmax(slight, units * n->unit)))
+            if (read && ((l->flags & OBSERVE__FLAGGED) || l->e > fmax(slight, units * n->unit)))
                 return false;
         }
     }
@@ -160,21 +160,21 @@ bool source__is_rescaled(const struct source__judge *j)
 
 /* Tells whether a parameter of a node differs, or one side lacks it: it is a mistake even where it has
  * no effect, as a bias of keys. */
-static bool has_other_parameter(const struct source__judge *j, const struct source__node *n)
+static bool has_other_parameter(const struct source__judge *j, const struct observe__node *n)
 {
-    bool paired = n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    bool paired = n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
     for (uint32_t i = n->leaf; paired && i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &j->p->leaves.p[i];
-        bool agrees = (l->flags & SOURCE__MEASURED) && l->e <= n->floor;
-        if ((l->flags & SOURCE__IS_PARAM) && (l->flags & SOURCE__ROOT) && !agrees)
+        const struct observe__leaf *l = &j->p->leaves.p[i];
+        bool agrees = (l->flags & OBSERVE__MEASURED) && l->e <= n->floor;
+        if ((l->flags & OBSERVE__IS_PARAM) && (l->flags & OBSERVE__ROOT) && !agrees)
             return true;
     }
     return false;
 }
 
 /* Tells whether two operators are of one known family: an addition, in place or not. */
-static bool is_of_family(const struct source__judge *j, const struct source__node *a,
-                         const struct source__node *b)
+static bool is_of_family(const struct source__judge *j, const struct observe__node *a,
+                         const struct observe__node *b)
 {
     const uint16_t family = j->p->ops.p[a->op].family;
     return family != ALIGN__FAM_UNKNOWN && j->p->ops.p[b->op].family == family;
@@ -182,11 +182,11 @@ static bool is_of_family(const struct source__judge *j, const struct source__nod
 
 /* Tells whether the target alone has an operator that may do the work of one that it lacks: its result is read, or
  * it is of the same family, as an addition in place for another. */
-static bool has_substitute(const struct source__judge *j, const struct source__node *missing)
+static bool has_substitute(const struct source__judge *j, const struct observe__node *missing)
 {
     for (size_t i = 0; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
-        if (n->id[0] == SOURCE__NONE && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
+        const struct observe__node *n = &j->p->nodes.p[i];
+        if (n->id[0] == OBSERVE__NONE && n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD &&
             (n->is_read || is_of_family(j, n, missing)))
             return true;
     }
@@ -198,15 +198,15 @@ static bool has_substitute(const struct source__judge *j, const struct source__n
 static bool is_part_of_form(const struct source__judge *j, uint32_t node)
 {
     enum { NEAR = 256 };
-    const struct source__node *n = &j->p->nodes.p[node];
-    if (!n->fades || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+    const struct observe__node *n = &j->p->nodes.p[node];
+    if (!n->fades || n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE)
         return false;
     for (uint32_t i = node + 1; i < j->after_backward && i < node + NEAR; i++) {
-        const struct source__node *reader = &j->p->nodes.p[i];
-        bool alone = reader->id[0] == SOURCE__NONE || reader->id[1] == SOURCE__NONE;
+        const struct observe__node *reader = &j->p->nodes.p[i];
+        bool alone = reader->id[0] == OBSERVE__NONE || reader->id[1] == OBSERVE__NONE;
         for (uint32_t k = reader->leaf; alone && k < reader->leaf + reader->nleaf; k++) {
-            const struct source__leaf *l = &j->p->leaves.p[k];
-            if ((l->flags & SOURCE__IS_OUT) == 0 && (l->maker[0] == node || l->maker[1] == node))
+            const struct observe__leaf *l = &j->p->leaves.p[k];
+            if ((l->flags & OBSERVE__IS_OUT) == 0 && (l->maker[0] == node || l->maker[1] == node))
                 return true;
         }
     }
@@ -217,9 +217,9 @@ static bool is_part_of_form(const struct source__judge *j, uint32_t node)
  * target lacks and that neither another replaces nor the same values behind it. */
 static bool is_fact(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *n = &j->p->nodes.p[r->node];
+    const struct observe__node *n = &j->p->nodes.p[r->node];
     bool missing =
-        r->why == CMP_WHY_MISSING && n->structure != SOURCE__HARMLESS && !has_substitute(j, n);
+        r->why == CMP_WHY_MISSING && n->structure != OBSERVE__HARMLESS && !has_substitute(j, n);
     bool shape = r->why == CMP_WHY_SHAPE || has_other_parameter(j, n);
     return missing || (shape && !is_part_of_form(j, r->node));
 }
@@ -228,43 +228,43 @@ static bool is_fact(const struct source__judge *j, const struct source__raw *r)
  * evaluation before the step does, or data wants a gradient on one side alone. */
 static bool is_without_graph(const struct source__judge *j, const struct source__raw *r)
 {
-    bool frozen = r->leaf != SOURCE__NONE && (j->p->leaves.p[r->leaf].flags & SOURCE__IS_PARAM);
+    bool frozen = r->leaf != OBSERVE__NONE && (j->p->leaves.p[r->leaf].flags & OBSERVE__IS_PARAM);
     return r->why == CMP_WHY_GRAD && r->cls != SOURCE__NUM && !frozen;
 }
 
 /* Tells whether a result differs by no more than the rounding of another kernel. */
-static bool agrees(const struct source__judge *j, const struct source__node *n)
+static bool agrees(const struct source__judge *j, const struct observe__node *n)
 {
-    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
-    return known && n->out <= source__rule.forward[j->tensor] * n->tiny;
+    bool known = (n->flags & OBSERVE__OUT_MEASURED) && (n->flags & OBSERVE__OUT_FLAGGED) == 0;
+    return known && n->out <= observe__rule.forward[j->tensor] * n->tiny;
 }
 
 /* Tells whether a type differs that holds the same values: a mask of truth values for one of numbers, or more digits
  * than float32 has. */
 static bool is_wider_type(const struct source__judge *j, const struct source__raw *r)
 {
-    if (r->why != CMP_WHY_DTYPE || r->leaf == SOURCE__NONE || !agrees(j, &j->p->nodes.p[r->node]))
+    if (r->why != CMP_WHY_DTYPE || r->leaf == OBSERVE__NONE || !agrees(j, &j->p->nodes.p[r->node]))
         return false;
-    const struct source__leaf *l = &j->p->leaves.p[r->leaf];
+    const struct observe__leaf *l = &j->p->leaves.p[r->leaf];
     bool real[2], fine[2];
     for (unsigned s = 0; s < 2; s++) {
         real[s] = ms_dtype_kind((enum ms_dtype)l->dtype[s]) == MS_DTK_FLOAT;
-        fine[s] = real[s] && source__unit(l->dtype[s]) == 0;
+        fine[s] = real[s] && observe__unit(l->dtype[s]) == 0;
     }
-    return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & SOURCE__ROOT));
+    return (fine[0] && fine[1]) || (!real[0] && !real[1] && (l->flags & OBSERVE__ROOT));
 }
 
 /* Tells whether an argument means nothing: one side does not have it, or the operator reads other values. */
 static bool is_of_other_call(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *n = &j->p->nodes.p[r->node];
-    const uint32_t texts = r->leaf != SOURCE__NONE ? j->p->leaves.p[r->leaf].texts : SOURCE__NONE;
+    const struct observe__node *n = &j->p->nodes.p[r->node];
+    const uint32_t texts = r->leaf != OBSERVE__NONE ? j->p->leaves.p[r->leaf].texts : OBSERVE__NONE;
     bool is_absent = false;
-    for (unsigned s = 0; s < 2 && texts != SOURCE__NONE; s++) {
+    for (unsigned s = 0; s < 2 && texts != OBSERVE__NONE; s++) {
         const struct ms_str text = j->p->texts.p[texts].text[s];
         is_absent |= text.p == NULL || ms_str_is(text, "null"); /* a tensor stands there */
     }
-    return is_absent || n->in > source__rule.forward[j->tensor] * n->tiny;
+    return is_absent || n->in > observe__rule.forward[j->tensor] * n->tiny;
 }
 
 /* Tells whether an operator has another argument and makes the same: it is another one, as a product with the inverse
@@ -272,15 +272,15 @@ static bool is_of_other_call(const struct source__judge *j, const struct source_
  * argument, as a mean over two axes is a mean of means. */
 static bool is_other_form(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *n = &j->p->nodes.p[r->node];
-    if (r->why != CMP_WHY_SCALAR || r->leaf == SOURCE__NONE || !agrees(j, n))
+    const struct observe__node *n = &j->p->nodes.p[r->node];
+    if (r->why != CMP_WHY_SCALAR || r->leaf == OBSERVE__NONE || !agrees(j, n))
         return false;
-    return is_of_other_call(j, r) || source__is_other_operator(j->p, n);
+    return is_of_other_call(j, r) || observe__is_other_operator(j->p, n);
 }
 
-static bool is_alone(const struct source__node *n)
+static bool is_alone(const struct observe__node *n)
 {
-    return (n->id[0] == SOURCE__NONE) != (n->id[1] == SOURCE__NONE);
+    return (n->id[0] == OBSERVE__NONE) != (n->id[1] == OBSERVE__NONE);
 }
 
 /* Tells whether an operator of one side alone reads the result of one of its family, or one of its family reads its:
@@ -288,12 +288,12 @@ static bool is_alone(const struct source__node *n)
 static bool has_kin(const struct source__judge *j, uint32_t node)
 {
     enum { NEAR = 8 };
-    const struct source__node *nodes = j->p->nodes.p, *n = &nodes[node];
-    const unsigned side = n->id[1] != SOURCE__NONE;
+    const struct observe__node *nodes = j->p->nodes.p, *n = &nodes[node];
+    const unsigned side = n->id[1] != OBSERVE__NONE;
     for (uint32_t i = node; i < j->after_backward && i < node + NEAR; i++) {
         for (uint32_t k = nodes[i].leaf; k < nodes[i].leaf + nodes[i].nleaf; k++) {
             const uint32_t maker = j->p->leaves.p[k].maker[side];
-            const bool is_read = (j->p->leaves.p[k].flags & SOURCE__IS_OUT) == 0 && maker < i;
+            const bool is_read = (j->p->leaves.p[k].flags & OBSERVE__IS_OUT) == 0 && maker < i;
             if (is_read && (i == node || maker == node) &&
                 is_of_family(j, &nodes[maker], &nodes[i]))
                 return true;
@@ -304,32 +304,32 @@ static bool has_kin(const struct source__judge *j, uint32_t node)
 
 /* Tells whether an operator of one side alone reads a value that differs from its partner: it completes another formula,
  * as the sum of scores and a mask where the golden side fills the scores. */
-static bool completes_other(const struct source__judge *j, const struct source__node *n)
+static bool completes_other(const struct source__judge *j, const struct observe__node *n)
 {
-    const unsigned side = n->id[1] != SOURCE__NONE;
+    const unsigned side = n->id[1] != OBSERVE__NONE;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
+        const struct observe__leaf *l = &j->p->leaves.p[k];
         const uint32_t maker = l->maker[side];
-        if ((l->flags & SOURCE__IS_OUT) || maker >= j->after_backward)
+        if ((l->flags & OBSERVE__IS_OUT) || maker >= j->after_backward)
             continue;
-        const struct source__node *m = &j->p->nodes.p[maker];
-        if (!is_alone(m) && m->out > source__rule.forward[j->tensor] * m->floor)
+        const struct observe__node *m = &j->p->nodes.p[maker];
+        if (!is_alone(m) && m->out > observe__rule.forward[j->tensor] * m->floor)
             return true;
     }
     return false;
 }
 
 /* Tells whether an operator casts its value, or gives it another shape. A copy does neither. */
-static bool is_plain_form(const struct source__judge *j, const struct source__node *n)
+static bool is_plain_form(const struct source__judge *j, const struct observe__node *n)
 {
-    const struct source__op *op = &j->p->ops.p[n->op];
+    const struct observe__op *op = &j->p->ops.p[n->op];
     const char *family = align__family_text(op->family);
-    return (op->flags & SOURCE__CAST) ||
-           ((op->flags & SOURCE__VIEW) && strcmp(family, "contiguous") != 0);
+    return (op->flags & OBSERVE__CAST) ||
+           ((op->flags & OBSERVE__VIEW) && strcmp(family, "contiguous") != 0);
 }
 
 /* Counts the operators of one side alone in the region of a node. */
-static unsigned region_size(const struct source__part *p, const struct source__node *n)
+static unsigned region_size(const struct observe__part *p, const struct observe__node *n)
 {
     unsigned size = 0;
     for (size_t i = 0; i < p->nodes.n; i++)
@@ -356,13 +356,14 @@ static bool is_among_others(const struct source__judge *j, uint32_t node)
 static bool is_another_form(const struct source__judge *j, uint32_t node)
 {
     enum { PASS = 8 };
-    const struct source__node *n = &j->p->nodes.p[node];
+    const struct observe__node *n = &j->p->nodes.p[node];
     if (n->moved)
         return is_among_others(j, node);
     if (!is_alone(n))
         return false;
-    const float border = n->region != SOURCE__NONE ? j->p->nodes.p[n->region].border : NAN;
-    if (n->id[1] == SOURCE__NONE && border <= source__rule.forward[j->tensor] * source__rule.exact)
+    const float border = n->region != OBSERVE__NONE ? j->p->nodes.p[n->region].border : NAN;
+    if (n->id[1] == OBSERVE__NONE &&
+        border <= observe__rule.forward[j->tensor] * observe__rule.exact)
         return true; /* the target reads the value from outside the dump */
     return n->replaced || is_plain_form(j, n) || has_kin(j, node) || completes_other(j, n) ||
            region_size(j->p, n) >= PASS;
@@ -373,13 +374,13 @@ static bool is_another_form(const struct source__judge *j, uint32_t node)
  * rate, which the first step of Adam hides, and an operator within the steps, as the maximum of AMSGrad. */
 static bool is_other_update(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *n = &j->p->nodes.p[r->node];
+    const struct observe__node *n = &j->p->nodes.p[r->node];
     if (!j->p->do_updates_agree)
         return false;
     switch ((enum cmp_why)r->why) {
     case CMP_WHY_MISSING:
     case CMP_WHY_EXTRA:
-        return n->structure == SOURCE__HARMFUL && !source__is_in_place(j->p->ops.p[n->op].name);
+        return n->structure == OBSERVE__HARMFUL && !observe__is_in_place(j->p->ops.p[n->op].name);
     case CMP_WHY_SCALAR:
         return is_of_other_call(j, r);
     case CMP_WHY_MOVED:
@@ -396,12 +397,12 @@ static bool is_other_update(const struct source__judge *j, const struct source__
  * too. */
 static bool is_mirrored(const struct source__judge *j, const struct source__raw *r, uint32_t other)
 {
-    const struct source__node *n = &j->p->nodes.p[other];
+    const struct observe__node *n = &j->p->nodes.p[other];
     if (r->why == CMP_WHY_WIRING)
-        return n->in > source__rule.forward[j->tensor] * n->floor;
-    const struct source__leaf *mine = &j->p->leaves.p[r->leaf];
+        return n->in > observe__rule.forward[j->tensor] * n->floor;
+    const struct observe__leaf *mine = &j->p->leaves.p[r->leaf];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
+        const struct observe__leaf *l = &j->p->leaves.p[k];
         const bool is_other =
             l->path == mine->path && l->count == mine->count && l->value != mine->value;
         if (is_other && l->e > n->tiny && fabsf(l->e - mine->e) <= 1e-3F * mine->e)
@@ -415,9 +416,9 @@ static bool is_mirrored(const struct source__judge *j, const struct source__raw 
 static bool is_crossed(const struct source__judge *j, const struct source__raw *r)
 {
     enum { NEAR = 64 };
-    const struct source__node *nodes = j->p->nodes.p;
+    const struct observe__node *nodes = j->p->nodes.p;
     const uint32_t first = r->node > NEAR ? r->node - NEAR : 0;
-    if (r->leaf == SOURCE__NONE || (r->why != CMP_WHY_PARAMETER && r->why != CMP_WHY_WIRING))
+    if (r->leaf == OBSERVE__NONE || (r->why != CMP_WHY_PARAMETER && r->why != CMP_WHY_WIRING))
         return false;
     for (uint32_t i = first; i < j->after_backward && i <= r->node + NEAR; i++) {
         if (i != r->node && nodes[i].op == nodes[r->node].op &&
@@ -430,17 +431,17 @@ static bool is_crossed(const struct source__judge *j, const struct source__raw *
 /* Values in another order show in no statistics but those of their reader. */
 static bool does_end(const struct source__judge *j, const struct source__raw *r)
 {
-    const struct source__node *nodes = j->p->nodes.p;
+    const struct observe__node *nodes = j->p->nodes.p;
     if (r->part != j->part || nodes[r->node].kind == PROBE_NODE_PGRAD)
         return false;
     if (r->node >= j->after_backward)
         return is_other_update(j, r);
-    if (r->reader != SOURCE__NONE)
+    if (r->reader != OBSERVE__NONE)
         return nodes[r->reader].fades;
     if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r) || is_crossed(j, r))
         return true;
     if (!r->forward)
-        return source__is_backward(&nodes[r->node]);
+        return observe__is_backward(&nodes[r->node]);
     if (r->cls == SOURCE__STRUCTURE && is_another_form(j, r->node))
         return true;
     if (is_fact(j, r))
@@ -458,7 +459,7 @@ void source__drop_inner_gradients(struct source__judge *j)
         return;
     for (size_t i = 0; i < s->raws.n; i++) {
         const struct source__raw *r = &s->raws.p[i];
-        bool is_inner = r->part == j->part && source__is_backward(&j->p->nodes.p[r->node]) &&
+        bool is_inner = r->part == j->part && observe__is_backward(&j->p->nodes.p[r->node]) &&
                         r->why == CMP_WHY_VALUE;
         if (!is_inner)
             s->raws.p[n++] = *r;

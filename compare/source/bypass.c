@@ -5,50 +5,50 @@
  * The two sides have other views around an operator, so views without a partner are skipped on both.
  */
 #include "compare/source/bypass.h"
-#include "compare/source/node_facts.h"
+#include "compare/observe/node_facts.h"
 #include "probe/base/assert.h"
 
 enum { VIEWS_MAX = 8 };
 
-static bool has_partner(const struct source__part *p, uint32_t node)
+static bool has_partner(const struct observe__part *p, uint32_t node)
 {
-    const struct source__node *n = &p->nodes.p[node];
-    return n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    const struct observe__node *n = &p->nodes.p[node];
+    return n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
 }
 
-static bool is_lone_view(const struct source__part *p, uint32_t node)
+static bool is_lone_view(const struct observe__part *p, uint32_t node)
 {
-    return !has_partner(p, node) && (p->ops.p[p->nodes.p[node].op].flags & SOURCE__VIEW);
+    return !has_partner(p, node) && (p->ops.p[p->nodes.p[node].op].flags & OBSERVE__VIEW);
 }
 
 /* Returns the maker of a node's largest input. */
-static uint32_t maker_of_input(const struct source__part *p, uint32_t node, unsigned side)
+static uint32_t maker_of_input(const struct observe__part *p, uint32_t node, unsigned side)
 {
-    const struct source__node *n = &p->nodes.p[node];
-    const struct source__leaf *largest = NULL;
+    const struct observe__node *n = &p->nodes.p[node];
+    const struct observe__leaf *largest = NULL;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[side] != SOURCE__NONE &&
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) == 0 && l->maker[side] != OBSERVE__NONE &&
             (largest == NULL || l->count > largest->count))
             largest = l;
     }
-    return largest != NULL ? largest->maker[side] : SOURCE__NONE;
+    return largest != NULL ? largest->maker[side] : OBSERVE__NONE;
 }
 
-static uint32_t skip_views(const struct source__part *p, uint32_t node, unsigned side)
+static uint32_t skip_views(const struct observe__part *p, uint32_t node, unsigned side)
 {
-    for (unsigned i = 0; i < VIEWS_MAX && node != SOURCE__NONE && is_lone_view(p, node); i++)
+    for (unsigned i = 0; i < VIEWS_MAX && node != OBSERVE__NONE && is_lone_view(p, node); i++)
         node = maker_of_input(p, node, side);
     return node;
 }
 
 /* Tells whether a golden operator reads what a paired node makes. */
-static bool reads_from(const struct source__part *p, uint32_t golden, uint32_t maker)
+static bool reads_from(const struct observe__part *p, uint32_t golden, uint32_t maker)
 {
-    const struct source__node *n = &p->nodes.p[golden];
+    const struct observe__node *n = &p->nodes.p[golden];
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[0] != SOURCE__NONE &&
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) == 0 && l->maker[0] != OBSERVE__NONE &&
             skip_views(p, l->maker[0], 0) == maker)
             return true;
     }
@@ -57,46 +57,46 @@ static bool reads_from(const struct source__part *p, uint32_t golden, uint32_t m
 
 /* Returns the golden operator that a paired node's input comes from, if the target's input comes
  * from before this operator. */
-static uint32_t bypassed_by(const struct source__part *p, const struct source__leaf *l)
+static uint32_t bypassed_by(const struct observe__part *p, const struct observe__leaf *l)
 {
     uint32_t golden = skip_views(p, l->maker[0], 0), target = skip_views(p, l->maker[1], 1);
-    if (golden == SOURCE__NONE || target == SOURCE__NONE || has_partner(p, golden) ||
+    if (golden == OBSERVE__NONE || target == OBSERVE__NONE || has_partner(p, golden) ||
         !has_partner(p, target) || is_lone_view(p, golden))
-        return SOURCE__NONE;
+        return OBSERVE__NONE;
     ms_assert(golden < p->nodes.n && target < p->nodes.n);
-    return reads_from(p, golden, target) ? golden : SOURCE__NONE;
+    return reads_from(p, golden, target) ? golden : OBSERVE__NONE;
 }
 
 /* Returns the first node that reads an output of a target node. */
-static uint32_t reader_of(const struct source__part *p, uint32_t node)
+static uint32_t reader_of(const struct observe__part *p, uint32_t node)
 {
     for (uint32_t i = node + 1; i < p->nodes.n; i++) {
-        const struct source__node *n = &p->nodes.p[i];
+        const struct observe__node *n = &p->nodes.p[i];
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf && n->kind == PROBE_NODE_API; k++) {
-            const struct source__leaf *l = &p->leaves.p[k];
-            if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == node)
+            const struct observe__leaf *l = &p->leaves.p[k];
+            if ((l->flags & OBSERVE__IS_OUT) == 0 && l->maker[1] == node)
                 return i;
         }
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
-uint32_t source__bypassed_before(const struct source__part *p, uint32_t node, uint32_t *leaf)
+uint32_t source__bypassed_before(const struct observe__part *p, uint32_t node, uint32_t *leaf)
 {
-    for (unsigned i = 0; i < VIEWS_MAX && node != SOURCE__NONE && is_lone_view(p, node); i++)
+    for (unsigned i = 0; i < VIEWS_MAX && node != OBSERVE__NONE && is_lone_view(p, node); i++)
         node = reader_of(p, node);
-    if (node == SOURCE__NONE || !has_partner(p, node))
-        return SOURCE__NONE;
-    const struct source__node *n = &p->nodes.p[node];
+    if (node == OBSERVE__NONE || !has_partner(p, node))
+        return OBSERVE__NONE;
+    const struct observe__node *n = &p->nodes.p[node];
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        uint32_t golden =
-            l->flags & SOURCE__IS_OUT || l->maker[0] == SOURCE__NONE || l->maker[1] == SOURCE__NONE
-                ? SOURCE__NONE
-                : bypassed_by(p, l);
+        const struct observe__leaf *l = &p->leaves.p[i];
+        uint32_t golden = l->flags & OBSERVE__IS_OUT || l->maker[0] == OBSERVE__NONE ||
+                                  l->maker[1] == OBSERVE__NONE
+                              ? OBSERVE__NONE
+                              : bypassed_by(p, l);
         *leaf = i;
-        if (golden != SOURCE__NONE)
+        if (golden != OBSERVE__NONE)
             return golden;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }

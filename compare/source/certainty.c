@@ -69,7 +69,7 @@ static enum evidence evidence_of(const struct cmp_suspect *t, bool programs)
     return t->why == CMP_WHY_VALUE ? VALUE : INPUT;
 }
 
-static bool has_modules(const struct source__part *p)
+static bool has_modules(const struct observe__part *p)
 {
     for (size_t i = 0; i < p->nodes.n; i++) {
         if (p->nodes.p[i].kind == PROBE_NODE_MODULE)
@@ -78,7 +78,7 @@ static bool has_modules(const struct source__part *p)
     return false;
 }
 
-static double odds_of_dumps(const struct source__part *p)
+static double odds_of_dumps(const struct observe__part *p)
 {
     if (p->mode == PROBE_MODE_MD5)
         return md5_odds;
@@ -91,7 +91,7 @@ static double odds_of_dumps(const struct source__part *p)
     return has_modules(p) ? both_odds : operators_odds;
 }
 
-static const struct source__part *part_of(const struct cmp_source *s, const struct cmp_suspect *t)
+static const struct observe__part *part_of(const struct cmp_source *s, const struct cmp_suspect *t)
 {
     for (size_t i = 0; i < s->parts.n; i++) {
         if (s->parts.p[i]->number == t->part)
@@ -102,7 +102,7 @@ static const struct source__part *part_of(const struct cmp_source *s, const stru
 
 static double rate_first(const struct cmp_source *s, const struct cmp_suspect *t)
 {
-    const struct source__part *p = part_of(s, t);
+    const struct observe__part *p = part_of(s, t);
     ms_assert(p != NULL);
     double odds = evidence_odds[evidence_of(t, p->frameworks || p->is_graph)] + odds_of_dumps(p) +
                   (t->later == 0 ? end_odds : 0);
@@ -140,13 +140,13 @@ static void name_undecided(struct cmp_source *s, struct ms_str name)
 /* Adds the operators of the target that run before suspect 1: a mistake there shows first behind it. */
 static void name_those_before(struct cmp_source *s, const struct cmp_suspect *first)
 {
-    const struct source__part *p = part_of(s, first);
+    const struct observe__part *p = part_of(s, first);
     uint32_t at = 0;
     while (at < p->nodes.n && p->nodes.p[at].id[1] != first->target_node)
         at++;
     while (at-- > 0) {
         if (p->nodes.p[at].dir == PROBE_FORWARD)
-            name_undecided(s, source__name(p, 1, p->nodes.p[at].id[1]));
+            name_undecided(s, observe__name(p, 1, p->nodes.p[at].id[1]));
     }
 }
 

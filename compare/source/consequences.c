@@ -13,20 +13,21 @@
  * value, and whose output is hardly worse than it, is no suspect.
  */
 #include "compare/source/consequences.h"
-#include "compare/source/node_facts.h"
+#include "compare/observe/node_facts.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
 
 /* ---- other ranks --------------------------------------------------------- */
 
-static void write_key(struct ms_buf *b, const struct source__part *p, const struct source__node *n)
+static void write_key(struct ms_buf *b, const struct observe__part *p,
+                      const struct observe__node *n)
 {
     unsigned op = p->ops.p[n->op].flags;
-    struct ms_str name = source__name(p, 1, n->id[1]);
+    struct ms_str name = observe__name(p, 1, n->id[1]);
     ms_buf_clear(b);
     ms_buf_printf(b, "%d/%u/", p->step, n->dir);
-    if (op & (SOURCE__SEND | SOURCE__RECEIVE))
+    if (op & (OBSERVE__SEND | OBSERVE__RECEIVE))
         ms_buf_puts(b, "sent");
     else
         ms_buf_str(b, name);
@@ -46,23 +47,24 @@ static struct source__context *context_at(struct source__comms *c, struct ms_str
     return slot;
 }
 
-static void add_inputs(const struct source__part *p, const struct source__node *n,
+static void add_inputs(const struct observe__part *p, const struct observe__node *n,
                        struct source__context *c)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if (l->flags & SOURCE__IS_OUT)
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if (l->flags & OBSERVE__IS_OUT)
             continue;
         c->e = l->e > c->e ? l->e : c->e;
         c->en = l->en > c->en ? l->en : c->en;
-        c->flags |= l->flags & SOURCE__FLAGGED;
+        c->flags |= l->flags & OBSERVE__FLAGGED;
         c->attrs |= l->attrs;
     }
 }
 
-static bool is_communication(const struct source__part *p, const struct source__node *n)
+static bool is_communication(const struct observe__part *p, const struct observe__node *n)
 {
-    return n->id[1] != SOURCE__NONE && (p->ops.p[n->op].flags & (SOURCE__COMM | SOURCE__SEND)) != 0;
+    return n->id[1] != OBSERVE__NONE &&
+           (p->ops.p[n->op].flags & (OBSERVE__COMM | OBSERVE__SEND)) != 0;
 }
 
 enum ms_rc source__gather_comms(const struct cmp_source *s, struct source__comms *c,
@@ -72,7 +74,7 @@ enum ms_rc source__gather_comms(const struct cmp_source *s, struct source__comms
     *c = (struct source__comms){.arena = ms_arena_new((size_t)1 << 32)};
     enum ms_rc rc = c->arena != NULL ? MS_OK : ms_no_memory(err);
     for (size_t i = 0; i < s->parts.n && rc == MS_OK; i++) {
-        const struct source__part *p = s->parts.p[i];
+        const struct observe__part *p = s->parts.p[i];
         for (size_t k = 0; k < p->nodes.n && rc == MS_OK; k++) {
             if (!is_communication(p, &p->nodes.p[k]))
                 continue;
@@ -96,11 +98,12 @@ void source__comms_free(struct source__comms *c)
     ms_arena_free(c->arena);
 }
 
-struct source__context *source__comm_of(const struct source__comms *c, const struct source__part *p,
-                                        const struct source__node *n)
+struct source__context *source__comm_of(const struct source__comms *c,
+                                        const struct observe__part *p,
+                                        const struct observe__node *n)
 {
     struct ms_buf key = {.max = 1 << 20};
-    if (!is_communication(p, n) || !(p->ops.p[n->op].flags & SOURCE__COMM))
+    if (!is_communication(p, n) || !(p->ops.p[n->op].flags & OBSERVE__COMM))
         return NULL;
     write_key(&key, p, n);
     uint32_t id = key.bad == MS_OK ? ms_map_get(&c->names, ms_buf_slice(&key)) : MS_MAP_NONE;
@@ -133,29 +136,30 @@ static void merge_strongest(struct inherited *t, struct inherited of)
     t->s = fmaxf(t->s, of.s);
 }
 
-static bool is_explained(const struct source__part *p, const struct source__raw *r,
+static bool is_explained(const struct observe__part *p, const struct source__raw *r,
                          struct inherited in)
 {
-    const struct source__node *n = &p->nodes.p[r->node];
+    const struct observe__node *n = &p->nodes.p[r->node];
     bool norm = r->why == CMP_WHY_NORM;
-    double limit = norm ? source__rule.norm_forward : source__rule.forward[0];
+    double limit = norm ? observe__rule.norm_forward : observe__rule.forward[0];
     bool value = r->why == CMP_WHY_VALUE || norm;
     if (!value || !r->forward || p->mode != PROBE_MODE_SUMMARY || in.s < share * r->s)
         return false;
     bool reads_it = n->in > 3 * n->tiny;
-    return reads_it && r->factor <= seems_worse * limit && n->out <= source__rule.forward[0] * in.e;
+    return reads_it && r->factor <= seems_worse * limit &&
+           n->out <= observe__rule.forward[0] * in.e;
 }
 
 /* Returns the strength that reaches node i from the makers of its inputs and from other ranks. */
-static struct inherited inherited_by(const struct reach *r, const struct source__part *p,
+static struct inherited inherited_by(const struct reach *r, const struct observe__part *p,
                                      uint32_t i)
 {
-    const struct source__node *n = &p->nodes.p[i];
+    const struct observe__node *n = &p->nodes.p[i];
     struct inherited in = {0, 0};
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &p->leaves.p[k];
-        for (unsigned side = 0; side < 2 && (l->flags & SOURCE__IS_OUT) == 0; side++) {
-            if (l->maker[side] != SOURCE__NONE && l->maker[side] < i)
+        const struct observe__leaf *l = &p->leaves.p[k];
+        for (unsigned side = 0; side < 2 && (l->flags & OBSERVE__IS_OUT) == 0; side++) {
+            if (l->maker[side] != OBSERVE__NONE && l->maker[side] < i)
                 merge_strongest(&in, r->out[l->maker[side]]);
         }
     }
@@ -166,7 +170,7 @@ static struct inherited inherited_by(const struct reach *r, const struct source_
  * larger one. */
 static bool follow_part(struct reach *r, uint32_t part)
 {
-    const struct source__part *p = r->s->parts.p[part];
+    const struct observe__part *p = r->s->parts.p[part];
     bool news = false;
     for (uint32_t i = 0; i < p->nodes.n; i++) {
         struct inherited in = inherited_by(r, p, i);
@@ -178,7 +182,7 @@ static bool follow_part(struct reach *r, uint32_t part)
             c->inherited_s = in.s;
         }
         struct inherited out = in;
-        for (uint32_t k = r->first[i]; k != SOURCE__NONE; k = r->next[k]) {
+        for (uint32_t k = r->first[i]; k != OBSERVE__NONE; k = r->next[k]) {
             const struct source__raw *raw = &r->s->raws.p[k];
             r->gone[k] = !raw->is_parting && is_explained(p, raw, in);
             if (raw->cls == SOURCE__NUM)

@@ -23,7 +23,8 @@ enum ms_rc source__gather_comms(const struct cmp_source *s, struct source__comms
                                 struct ms_err *err);
 void source__comms_free(struct source__comms *comms);
 struct source__context *source__comm_of(const struct source__comms *comms,
-                                        const struct source__part *p, const struct source__node *n);
+                                        const struct observe__part *p,
+                                        const struct observe__node *n);
 
 /* Removes raw suspects that merely seem to amplify the difference of an earlier suspect. */
 enum ms_rc source__drop_explained(struct cmp_source *s, const struct source__comms *comms,

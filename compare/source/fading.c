@@ -14,28 +14,28 @@
 
 enum state { UNKNOWN, AGREES, DIFFERS };
 
-static enum state state_of(const struct source__judge *j, const struct source__node *n)
+static enum state state_of(const struct source__judge *j, const struct observe__node *n)
 {
-    if (n->flags & SOURCE__OUT_FLAGGED)
+    if (n->flags & OBSERVE__OUT_FLAGGED)
         return DIFFERS;
-    if ((n->flags & SOURCE__OUT_MEASURED) == 0 || (n->attrs_out & SOURCE__SHAPE))
+    if ((n->flags & OBSERVE__OUT_MEASURED) == 0 || (n->attrs_out & OBSERVE__SHAPE))
         return UNKNOWN;
     /* The noise of earlier nodes may contain the difference itself. */
     float root = isnan(j->p->root_floor) ? 0 : j->p->root_floor;
-    return n->out <= source__rule.forward[j->tensor] * fmaxf(n->tiny, root) ? AGREES : DIFFERS;
+    return n->out <= observe__rule.forward[j->tensor] * fmaxf(n->tiny, root) ? AGREES : DIFFERS;
 }
 
 /* Tells whether an operator of one side alone makes only values that are never traced to their readers:
  * truth values, integers and masks of -inf. */
-static bool makes_masks(const struct source__part *p, const struct source__node *n)
+static bool makes_masks(const struct observe__part *p, const struct observe__node *n)
 {
-    const unsigned side = n->id[1] != SOURCE__NONE;
+    const unsigned side = n->id[1] != OBSERVE__NONE;
     bool any = false;
-    if (n->id[1 - side] != SOURCE__NONE)
+    if (n->id[1 - side] != OBSERVE__NONE)
         return false;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) == 0)
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) == 0)
             continue;
         any = true;
         if (ms_dtype_kind((enum ms_dtype)l->dtype[side]) == MS_DTK_FLOAT && isfinite(l->norm))
@@ -46,12 +46,12 @@ static bool makes_masks(const struct source__part *p, const struct source__node 
 
 /* Tells whether an operator such as topk finds the same places on both sides. Places are never traced to
  * their readers, so nothing says that its values are the result. */
-static bool finds_places(const struct source__part *p, const struct source__node *n)
+static bool finds_places(const struct observe__part *p, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        unsigned want = SOURCE__IS_OUT | SOURCE__MEASURED;
-        if ((l->flags & (want | SOURCE__FLAGGED)) == want && l->e == 0 && l->count > 1 &&
+        const struct observe__leaf *l = &p->leaves.p[i];
+        unsigned want = OBSERVE__IS_OUT | OBSERVE__MEASURED;
+        if ((l->flags & (want | OBSERVE__FLAGGED)) == want && l->e == 0 && l->count > 1 &&
             ms_dtype_is_whole((enum ms_dtype)l->dtype[1]))
             return true;
     }
@@ -60,32 +60,32 @@ static bool finds_places(const struct source__part *p, const struct source__node
 
 /* Tells whether a node of one side alone makes the loss: an unread number with a backward. Its value ends
  * the step; what it does to the parameters shows in their gradients. */
-static bool makes_loss(const struct source__part *p, const struct source__node *n)
+static bool makes_loss(const struct observe__part *p, const struct observe__node *n)
 {
-    const bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+    const bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
     for (uint32_t i = n->leaf; alone && n->backward != 0 && !n->is_read && i < n->leaf + n->nleaf;
          i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) && l->count == 1)
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) && l->count == 1)
             return true;
     }
     return false;
 }
 
 /* Tells whether the step ends with an operator's result, as far as the dump shows. */
-static bool ends_step(const struct source__part *p, const struct source__node *n)
+static bool ends_step(const struct observe__part *p, const struct observe__node *n)
 {
     return !n->is_read && !makes_masks(p, n) && !finds_places(p, n) && !makes_loss(p, n);
 }
 
 /* Adds to the nodes that made the inputs of a node what becomes of their values in it. */
-static void tell_makers(struct source__part *p, uint32_t i, bool lasts)
+static void tell_makers(struct observe__part *p, uint32_t i, bool lasts)
 {
-    const struct source__node *n = &p->nodes.p[i];
+    const struct observe__node *n = &p->nodes.p[i];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &p->leaves.p[k];
-        for (unsigned s = 0; s < 2 && (l->flags & SOURCE__IS_OUT) == 0; s++) {
-            if (l->maker[s] != SOURCE__NONE && l->maker[s] < i)
+        const struct observe__leaf *l = &p->leaves.p[k];
+        for (unsigned s = 0; s < 2 && (l->flags & OBSERVE__IS_OUT) == 0; s++) {
+            if (l->maker[s] != OBSERVE__NONE && l->maker[s] < i)
                 p->nodes.p[l->maker[s]].lasts |= lasts;
         }
     }
@@ -93,18 +93,18 @@ static void tell_makers(struct source__part *p, uint32_t i, bool lasts)
 
 void source__mark_fading(struct source__judge *j)
 {
-    struct source__part *p = j->p;
+    struct observe__part *p = j->p;
     for (uint32_t i = (uint32_t)p->nodes.n; i-- > 0;) {
-        struct source__node *n = &p->nodes.p[i];
+        struct observe__node *n = &p->nodes.p[i];
         bool reads = n->dir == PROBE_FORWARD && i < j->after_backward &&
                      (n->kind == PROBE_NODE_API || !p->has_apis);
         if (!reads)
             continue;
         enum state s = state_of(j, n);
         bool through = n->lasts || ends_step(p, n);
-        bool hides = (p->ops.p[n->op].flags & SOURCE__NORMS) && n->in > n->floor;
+        bool hides = (p->ops.p[n->op].flags & OBSERVE__NORMS) && n->in > n->floor;
         /* One side makes this call under no_grad, as for an evaluation: it is another call. */
-        bool other = (n->attrs_out & SOURCE__GRAD) != 0;
+        bool other = (n->attrs_out & OBSERVE__GRAD) != 0;
         n->fades = s != AGREES && (!through || other);
         tell_makers(p, i, !other && (hides || (s != AGREES && through)));
     }

@@ -6,18 +6,18 @@
 #ifndef COMPARE_SOURCE_NODE_WEIGH_H
 #define COMPARE_SOURCE_NODE_WEIGH_H
 
+#include "compare/observe/node_facts.h"
+#include "compare/observe/noise_floor.h"
 #include "compare/source/consequences.h"
-#include "compare/source/node_facts.h"
-#include "compare/source/noise_floor.h"
 
 struct source__judge {
     struct cmp_source *s;
-    struct source__part *p;
+    struct observe__part *p;
     uint32_t part;
     const struct source__comms *comms;
     bool explained;
     unsigned tensor; /* 1 in tensor mode: index into the constants */
-    struct source__floor floor, floor_norm;
+    struct observe__floor floor, floor_norm;
     float series; /* the largest difference of approximated functions so far */
     bool low;     /* some values have low precision */
     bool mixed;   /* one side computes in another precision */
@@ -29,9 +29,9 @@ struct source__judge {
      * below */
     float *usual;
     uint32_t after_backward; /* first forward node behind the last backward node */
-    /* region whose results no node reads and that is not blamed yet; or SOURCE__NONE */
+    /* region whose results no node reads and that is not blamed yet; or OBSERVE__NONE */
     uint32_t loose;
-    uint32_t judged;             /* the node that the rules look at; or SOURCE__NONE */
+    uint32_t judged;             /* the node that the rules look at; or OBSERVE__NONE */
     struct source__context seen; /* the worst of all leaves so far */
     float dirtiest;              /* the largest difference of all nodes so far */
     bool all_exact, attr_seen, flag_seen, update_seen;
@@ -55,6 +55,6 @@ bool source__is_clean(const struct source__judge *j, uint32_t node);
 /* Returns the difference that types of this unit of rounding explain. */
 double source__tiny(const struct source__judge *j, double unit, bool differ);
 /* Returns the attributes that differ, except those that differ systemically. */
-uint8_t source__attrs(const struct source__judge *j, const struct source__leaf *l);
+uint8_t source__attrs(const struct source__judge *j, const struct observe__leaf *l);
 
 #endif

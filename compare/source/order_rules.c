@@ -17,7 +17,7 @@
 /* Statistics of permuted values may differ by their order of summation. */
 static const double slight = 1e-6;
 
-static bool is_named(const struct source__part *p, const struct source__node *n,
+static bool is_named(const struct observe__part *p, const struct observe__node *n,
                      const char *const *names)
 {
     struct ms_str name = probe_name_last(p->ops.p[n->op].name);
@@ -28,7 +28,7 @@ static bool is_named(const struct source__part *p, const struct source__node *n,
     return false;
 }
 
-static bool moves_elements(const struct source__part *p, const struct source__node *n)
+static bool moves_elements(const struct observe__part *p, const struct observe__node *n)
 {
     static const char *const names[] = {
         "roll",      "flip",         "fliplr",   "flipud",   "rot90",    "permute",
@@ -39,7 +39,7 @@ static bool moves_elements(const struct source__part *p, const struct source__no
 }
 
 /* Tells whether an operator of one side alone can change an order by taking a value apart or joining parts. */
-static bool joins_parts(const struct source__part *p, const struct source__node *n)
+static bool joins_parts(const struct observe__part *p, const struct observe__node *n)
 {
     static const char *const names[] = {"cat",    "concat", "stack",       "chunk", "split",
                                         "unbind", "where",  "__getitem__", NULL};
@@ -47,39 +47,40 @@ static bool joins_parts(const struct source__part *p, const struct source__node 
 }
 
 /* Tells whether a result is off by one factor, which no order of its inputs explains. */
-static bool is_off_by_factor(const struct source__part *p, const struct source__node *n)
+static bool is_off_by_factor(const struct observe__part *p, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 && !isnan(l->scale))
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) && l->count > 1 && !isnan(l->scale))
             return true;
     }
     return false;
 }
 
 /* Tells whether a result is off by one factor or shift, or cut, which no order of its inputs explains. */
-static bool is_own_mistake(const struct source__part *p, const struct source__node *n)
+static bool is_own_mistake(const struct observe__part *p, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) &&
-            (!isnan(l->scale) || l->flags & (SOURCE__CLIPPED | SOURCE__SHIFTED | SOURCE__FLAGGED)))
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) &&
+            (!isnan(l->scale) ||
+             l->flags & (OBSERVE__CLIPPED | OBSERVE__SHIFTED | OBSERVE__FLAGGED)))
             return true;
     }
     return false;
 }
 
 /* Tells whether an operator combines the elements of two tensors pair by pair. */
-static bool is_pairwise(const struct source__part *p, const struct source__node *n)
+static bool is_pairwise(const struct observe__part *p, const struct observe__node *n)
 {
     static const char *const names[] = {"__add__", "__iadd__", "__mul__", "__imul__",
                                         "__sub__", "add",      "add_",    "mul",
                                         "mul_",    "sub",      NULL};
     unsigned tensors = 0;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        bool whole = (l->flags & SOURCE__REAL) && l->count > 1;
-        tensors += whole && !(l->flags & SOURCE__IS_OUT);
+        const struct observe__leaf *l = &p->leaves.p[i];
+        bool whole = (l->flags & OBSERVE__REAL) && l->count > 1;
+        tensors += whole && !(l->flags & OBSERVE__IS_OUT);
     }
     return tensors >= 2 && is_named(p, n, names) && !is_own_mistake(p, n);
 }
@@ -87,62 +88,62 @@ static bool is_pairwise(const struct source__part *p, const struct source__node 
 /* ---- the way to the inputs ----------------------------------------------- */
 
 struct way {
-    const struct source__part *p;
+    const struct observe__part *p;
     bool *on;            /* by node: the inputs depend on it */
     uint32_t mover;      /* the last operator on it that moves elements and has no partner */
-    uint32_t scalar;     /* leaf of the last argument on it that differs; or SOURCE__NONE */
+    uint32_t scalar;     /* leaf of the last argument on it that differs; or OBSERVE__NONE */
     uint32_t root, leaf; /* the first node on it that reads data from outside, and the input */
 };
 
-static bool is_data(const struct source__leaf *l)
+static bool is_data(const struct observe__leaf *l)
 {
-    unsigned shun = SOURCE__IS_OUT | SOURCE__IS_PARAM | SOURCE__PLAINLY;
-    return (l->flags & SOURCE__ROOT) && (l->flags & shun) == 0 && l->count > 1 &&
-           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+    unsigned shun = OBSERVE__IS_OUT | OBSERVE__IS_PARAM | OBSERVE__PLAINLY;
+    return (l->flags & OBSERVE__ROOT) && (l->flags & shun) == 0 && l->count > 1 &&
+           l->row[0] != OBSERVE__NONE && l->row[1] != OBSERVE__NONE;
 }
 
 /* Follows the inputs of a node to their makers on both sides. */
 static void step_back(struct way *w, uint32_t i)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
+    const struct observe__node *n = &w->p->nodes.p[i];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &w->p->leaves.p[k];
-        if (l->flags & SOURCE__IS_OUT)
+        const struct observe__leaf *l = &w->p->leaves.p[k];
+        if (l->flags & OBSERVE__IS_OUT)
             continue;
         if (is_data(l))
             w->root = i, w->leaf = k;
         for (unsigned s = 0; s < 2; s++) {
-            if (l->maker[s] != SOURCE__NONE && l->maker[s] < i)
+            if (l->maker[s] != OBSERVE__NONE && l->maker[s] < i)
                 w->on[l->maker[s]] = true;
         }
     }
 }
 
 /* Returns a plain argument that differs between the sides, of an operator that moves elements. */
-static uint32_t other_argument(const struct source__part *p, const struct source__node *n)
+static uint32_t other_argument(const struct observe__part *p, const struct observe__node *n)
 {
-    bool paired = n->id[0] != SOURCE__NONE && n->id[1] != SOURCE__NONE;
+    bool paired = n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
     static const char *const pads[] = {"pad", NULL};
     bool moves =
-        moves_elements(p, n) || is_named(p, n, pads) || (p->ops.p[n->op].flags & SOURCE__VIEW);
+        moves_elements(p, n) || is_named(p, n, pads) || (p->ops.p[n->op].flags & OBSERVE__VIEW);
     for (uint32_t i = n->leaf; paired && moves && i < n->leaf + n->nleaf; i++) {
-        if (p->leaves.p[i].attrs & SOURCE__SCALAR)
+        if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
             return i;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 /* Notes what may have moved elements in a node on the way, if nothing behind it did. */
 static void look_for_mover(struct way *w, uint32_t i)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
-    bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
-    if (w->mover != SOURCE__NONE)
+    const struct observe__node *n = &w->p->nodes.p[i];
+    bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
+    if (w->mover != OBSERVE__NONE)
         return;
-    w->scalar = !alone && n->kind == PROBE_NODE_API && !source__is_other_operator(w->p, n)
+    w->scalar = !alone && n->kind == PROBE_NODE_API && !observe__is_other_operator(w->p, n)
                     ? other_argument(w->p, n)
-                    : SOURCE__NONE;
-    if (w->scalar != SOURCE__NONE || (alone && (moves_elements(w->p, n) || joins_parts(w->p, n))))
+                    : OBSERVE__NONE;
+    if (w->scalar != OBSERVE__NONE || (alone && (moves_elements(w->p, n) || joins_parts(w->p, n))))
         w->mover = i;
 }
 
@@ -158,7 +159,7 @@ static void walk_back(struct way *w, uint32_t from)
 }
 
 /* Returns the number of elements of a node's largest tensor. */
-static float whole_of(const struct source__part *p, const struct source__node *n)
+static float whole_of(const struct observe__part *p, const struct observe__node *n)
 {
     float whole = 0;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++)
@@ -167,58 +168,58 @@ static float whole_of(const struct source__part *p, const struct source__node *n
 }
 
 /* Tells whether an input has no more numbers than one element of the data becomes, as a weight of channels. */
-static bool is_vector(const struct source__part *p, const struct source__node *n,
-                      const struct source__leaf *l, uint32_t data)
+static bool is_vector(const struct observe__part *p, const struct observe__node *n,
+                      const struct observe__leaf *l, uint32_t data)
 {
     return whole_of(p, n) >= l->count * p->leaves.p[data].count;
 }
 
 /* Tells whether a node reads numbers that no recorded operator made, a slice of what it was made of: indexing is often
  * not recorded. Other inputs are what one element of the data is multiplied by. */
-static bool is_cut(const struct source__part *p, uint32_t reader, uint32_t data)
+static bool is_cut(const struct observe__part *p, uint32_t reader, uint32_t data)
 {
-    const struct source__node *n = &p->nodes.p[reader];
+    const struct observe__node *n = &p->nodes.p[reader];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &p->leaves.p[k];
-        if (is_data(l) && (l->flags & SOURCE__REAL) && !is_vector(p, n, l, data))
+        const struct observe__leaf *l = &p->leaves.p[k];
+        if (is_data(l) && (l->flags & OBSERVE__REAL) && !is_vector(p, n, l, data))
             return true;
     }
     return false;
 }
 
-/* Returns the last operator of one side alone before a node that moves elements; SOURCE__NONE: there is none. */
-static uint32_t find_mover_before(const struct source__part *p, uint32_t reader)
+/* Returns the last operator of one side alone before a node that moves elements; OBSERVE__NONE: there is none. */
+static uint32_t find_mover_before(const struct observe__part *p, uint32_t reader)
 {
     for (uint32_t i = reader; i-- > 0;) {
-        const struct source__node *n = &p->nodes.p[i];
-        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
+        const struct observe__node *n = &p->nodes.p[i];
+        bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
         if (alone && n->kind == PROBE_NODE_API && moves_elements(p, n))
             return i;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 /* Where nothing on the way moves elements: notes the last operator before a node that moves them and has another
  * argument, as the diagonal of a mask has: the values of masks do not tell who made them. */
 static void find_argument_before(struct way *w, uint32_t reader)
 {
-    for (uint32_t i = reader; i-- > 0 && w->mover == SOURCE__NONE;) {
-        const struct source__node *n = &w->p->nodes.p[i];
+    for (uint32_t i = reader; i-- > 0 && w->mover == OBSERVE__NONE;) {
+        const struct observe__node *n = &w->p->nodes.p[i];
         if (n->kind != PROBE_NODE_API || !moves_elements(w->p, n))
             continue;
         w->scalar = other_argument(w->p, n);
-        w->mover = w->scalar != SOURCE__NONE ? i : SOURCE__NONE;
+        w->mover = w->scalar != OBSERVE__NONE ? i : OBSERVE__NONE;
     }
 }
 
 /* Returns the number of elements of a node's tensor of truth values, an input or an output; 0: it has
  * none. */
-static float truths_of(const struct source__part *p, const struct source__node *n, unsigned place)
+static float truths_of(const struct observe__part *p, const struct observe__node *n, unsigned place)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
+        const struct observe__leaf *l = &p->leaves.p[i];
         bool truths = l->dtype[0] == MS_DT_BOOL || l->dtype[1] == MS_DT_BOOL;
-        if (truths && (l->flags & SOURCE__IS_OUT) == place && l->count > 1)
+        if (truths && (l->flags & OBSERVE__IS_OUT) == place && l->count > 1)
             return l->count;
     }
     return 0;
@@ -226,35 +227,36 @@ static float truths_of(const struct source__part *p, const struct source__node *
 
 /* Returns the last operator that makes a mask of the size that a node reads, if it has no partner.
  * Statistics of a mask do not tell who made it. */
-static uint32_t find_mask(const struct source__part *p, uint32_t reader)
+static uint32_t find_mask(const struct observe__part *p, uint32_t reader)
 {
     float count = truths_of(p, &p->nodes.p[reader], 0);
     for (uint32_t i = reader; i-- > 0 && count > 0;) {
-        const struct source__node *n = &p->nodes.p[i];
-        bool alone = n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE;
-        if (n->kind == PROBE_NODE_API && truths_of(p, n, SOURCE__IS_OUT) == count)
-            return alone ? i : SOURCE__NONE;
+        const struct observe__node *n = &p->nodes.p[i];
+        bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
+        if (n->kind == PROBE_NODE_API && truths_of(p, n, OBSERVE__IS_OUT) == count)
+            return alone ? i : OBSERVE__NONE;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 static struct source__raw raw_of_mover(const struct source__judge *j, const struct way *w)
 {
-    const struct source__node *n = &j->p->nodes.p[w->mover];
-    enum cmp_why why = w->scalar != SOURCE__NONE  ? CMP_WHY_SCALAR
-                       : n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA
-                                                  : CMP_WHY_MISSING;
+    const struct observe__node *n = &j->p->nodes.p[w->mover];
+    enum cmp_why why = w->scalar != OBSERVE__NONE  ? CMP_WHY_SCALAR
+                       : n->id[0] == OBSERVE__NONE ? CMP_WHY_EXTRA
+                                                   : CMP_WHY_MISSING;
     struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, 0);
     raw.leaf = w->scalar;
     return raw;
 }
 
 /* Tells whether the tensors that a node reads could all be compared: those of other sizes cannot. */
-static bool is_input_known(const struct source__part *p, const struct source__node *n)
+static bool is_input_known(const struct observe__part *p, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        unsigned flags = p->leaves.p[i].flags & (SOURCE__IS_OUT | SOURCE__REAL | SOURCE__MEASURED);
-        if (flags == SOURCE__REAL)
+        unsigned flags =
+            p->leaves.p[i].flags & (OBSERVE__IS_OUT | OBSERVE__REAL | OBSERVE__MEASURED);
+        if (flags == OBSERVE__REAL)
             return false;
     }
     return true;
@@ -266,24 +268,24 @@ static bool is_input_known(const struct source__part *p, const struct source__no
 static const double share_of_others = 0.2;
 enum { OWNERS_MAX = 2 };
 
-/* Returns the leaf of a parameter whose rows can be in another order; SOURCE__NONE: the node reads none. */
-static uint32_t owned_leaf(const struct source__part *p, const struct source__node *n)
+/* Returns the leaf of a parameter whose rows can be in another order; OBSERVE__NONE: the node reads none. */
+static uint32_t owned_leaf(const struct observe__part *p, const struct observe__node *n)
 {
-    if (n->kind != PROBE_NODE_API || n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
-        return SOURCE__NONE;
+    if (n->kind != PROBE_NODE_API || n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE)
+        return OBSERVE__NONE;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_PARAM) && (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1)
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_PARAM) && (l->flags & OBSERVE__IS_OUT) == 0 && l->count > 1)
             return i;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 static enum ms_rc add_other(struct source__judge *j, uint32_t reader, uint32_t node, uint32_t leaf,
                             struct ms_err *err)
 {
-    const struct source__node *n = &j->p->nodes.p[reader];
-    bool owned = (j->p->leaves.p[leaf].flags & SOURCE__IS_PARAM) != 0;
+    const struct observe__node *n = &j->p->nodes.p[reader];
+    bool owned = (j->p->leaves.p[leaf].flags & OBSERVE__IS_PARAM) != 0;
     double s = share_of_others * log10(fmax(n->rho, 1));
     struct source__raw raw =
         source__raw_of(n, owned ? CMP_WHY_PARAMETER : CMP_WHY_INPUT, SOURCE__NUM, s);
@@ -296,10 +298,10 @@ static enum ms_rc add_other(struct source__judge *j, uint32_t reader, uint32_t n
 
 /* Returns the first operator before a node that reads data from outside the dump, and the input. The way
  * to the data is cut where no dump records what slices a value. */
-static uint32_t first_reader(const struct source__part *p, uint32_t before, uint32_t *leaf)
+static uint32_t first_reader(const struct observe__part *p, uint32_t before, uint32_t *leaf)
 {
     for (uint32_t i = 0; i < before; i++) {
-        const struct source__node *n = &p->nodes.p[i];
+        const struct observe__node *n = &p->nodes.p[i];
         for (uint32_t k = n->leaf; n->kind == PROBE_NODE_API && k < n->leaf + n->nleaf; k++) {
             if (!is_data(&p->leaves.p[k]))
                 continue;
@@ -307,10 +309,10 @@ static uint32_t first_reader(const struct source__part *p, uint32_t before, uint
             return i;
         }
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
-static bool is_marked(const bool *mark, const struct source__leaf *l, uint32_t before)
+static bool is_marked(const bool *mark, const struct observe__leaf *l, uint32_t before)
 {
     bool is = false;
     for (unsigned s = 0; s < 2; s++)
@@ -319,57 +321,57 @@ static bool is_marked(const bool *mark, const struct source__leaf *l, uint32_t b
 }
 
 /* Tells whether a node reads the data in question. */
-static bool reads_data(const struct way *w, const struct source__leaf *l, uint32_t data)
+static bool reads_data(const struct way *w, const struct observe__leaf *l, uint32_t data)
 {
-    return data != SOURCE__NONE && is_data(l) && l->value == w->p->leaves.p[data].value;
+    return data != OBSERVE__NONE && is_data(l) && l->value == w->p->leaves.p[data].value;
 }
 
 /* Tells whether another order of what a node makes, and of the data that it reads, explains that a later one combines
  * its inputs otherwise. Where all of them are computed from it, or are the same for all elements of the data, they are
- * in another order together. data: SOURCE__NONE, or the input. */
+ * in another order together. data: OBSERVE__NONE, or the input. */
 static enum ms_rc explains(const struct way *w, uint32_t node, uint32_t data, uint32_t reader,
                            bool *out, struct ms_err *err)
 {
-    const struct source__part *p = w->p;
-    const struct source__node *n = &p->nodes.p[reader];
+    const struct observe__part *p = w->p;
+    const struct observe__node *n = &p->nodes.p[reader];
     bool *behind = ms_calloc(reader + 1, sizeof *behind);
     if (behind == NULL)
         return ms_no_memory(err);
     behind[node] = true;
     for (uint32_t i = node + 1; i < reader; i++) {
-        const struct source__node *o = &p->nodes.p[i];
+        const struct observe__node *o = &p->nodes.p[i];
         for (uint32_t k = o->leaf; k < o->leaf + o->nleaf && !behind[i]; k++) {
-            const struct source__leaf *l = &p->leaves.p[k];
-            behind[i] = (l->flags & SOURCE__IS_OUT) == 0 &&
+            const struct observe__leaf *l = &p->leaves.p[k];
+            behind[i] = (l->flags & OBSERVE__IS_OUT) == 0 &&
                         (reads_data(w, l, data) || is_marked(behind, l, i));
         }
     }
     *out = false;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &p->leaves.p[k];
-        bool is_input = (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1;
-        bool is_same = data != SOURCE__NONE && is_vector(p, n, l, data);
+        const struct observe__leaf *l = &p->leaves.p[k];
+        bool is_input = (l->flags & OBSERVE__IS_OUT) == 0 && l->count > 1;
+        bool is_same = data != OBSERVE__NONE && is_vector(p, n, l, data);
         *out |= is_input && !is_same && !is_marked(behind, l, reader);
     }
     ms_free(behind);
     return MS_OK;
 }
 
-/* Finds the nearest operator on the way that multiplies by a parameter whose order explains a node; SOURCE__NONE: there
+/* Finds the nearest operator on the way that multiplies by a parameter whose order explains a node; OBSERVE__NONE: there
  * is none. */
 static enum ms_rc find_owner(const struct way *w, uint32_t reader, uint32_t *node, uint32_t *leaf,
                              struct ms_err *err)
 {
     unsigned asked = 0;
     bool is_it = false;
-    *node = SOURCE__NONE;
+    *node = OBSERVE__NONE;
     for (uint32_t i = reader; i-- > 0 && !is_it && asked < OWNERS_MAX;) {
-        *leaf = w->on[i] ? owned_leaf(w->p, &w->p->nodes.p[i]) : SOURCE__NONE;
-        if (*leaf == SOURCE__NONE)
+        *leaf = w->on[i] ? owned_leaf(w->p, &w->p->nodes.p[i]) : OBSERVE__NONE;
+        if (*leaf == OBSERVE__NONE)
             continue;
         asked++;
-        MS_TRY(explains(w, i, SOURCE__NONE, reader, &is_it, err));
-        *node = is_it ? i : SOURCE__NONE;
+        MS_TRY(explains(w, i, OBSERVE__NONE, reader, &is_it, err));
+        *node = is_it ? i : OBSERVE__NONE;
     }
     return MS_OK;
 }
@@ -383,29 +385,29 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
     if (is_off_by_factor(j->p, &j->p->nodes.p[reader]))
         return MS_OK;
     for (uint32_t i = reader; i-- > 0 && owners < OWNERS_MAX;) {
-        uint32_t leaf = w->on[i] ? owned_leaf(j->p, &j->p->nodes.p[i]) : SOURCE__NONE;
-        if (leaf == SOURCE__NONE || i == blamed)
+        uint32_t leaf = w->on[i] ? owned_leaf(j->p, &j->p->nodes.p[i]) : OBSERVE__NONE;
+        if (leaf == OBSERVE__NONE || i == blamed)
             continue;
         owners++;
         MS_TRY(add_other(j, reader, i, leaf, err));
     }
     uint32_t leaf = w->leaf;
     uint32_t root =
-        w->root == SOURCE__NONE || w->root == reader ? first_reader(j->p, reader, &leaf) : w->root;
-    bool data = root != SOURCE__NONE && root != blamed;
+        w->root == OBSERVE__NONE || w->root == reader ? first_reader(j->p, reader, &leaf) : w->root;
+    bool data = root != OBSERVE__NONE && root != blamed;
     return data ? add_other(j, reader, root, leaf, err) : MS_OK;
 }
 
 /* Finds what is blamed where an operator combines elements pair by pair: the data, or where that explains nothing,
- * the nearest parameter. SOURCE__NONE: nothing is. */
+ * the nearest parameter. OBSERVE__NONE: nothing is. */
 static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blamed,
                                  struct source__raw *raw, struct ms_err *err)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
+    const struct observe__node *n = &w->p->nodes.p[i];
     uint32_t leaf = w->leaf;
     bool by_data = false;
-    *blamed = SOURCE__NONE;
-    if (w->root == SOURCE__NONE || w->root == i || !is_pairwise(w->p, n))
+    *blamed = OBSERVE__NONE;
+    if (w->root == OBSERVE__NONE || w->root == i || !is_pairwise(w->p, n))
         return MS_OK;
     MS_TRY(explains(w, w->root, w->leaf, i, &by_data, err));
     if (by_data)
@@ -414,7 +416,7 @@ static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blam
         MS_TRY(find_owner(w, i, blamed, &leaf, err));
     *raw = source__raw_of(n, by_data ? CMP_WHY_INPUT : CMP_WHY_PARAMETER, SOURCE__NUM, 0);
     raw->leaf = leaf;
-    raw->in = *blamed != SOURCE__NONE ? w->p->leaves.p[leaf].e : 0;
+    raw->in = *blamed != OBSERVE__NONE ? w->p->leaves.p[leaf].e : 0;
     return MS_OK;
 }
 
@@ -423,30 +425,30 @@ static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blam
 static enum ms_rc blame_order(struct source__judge *j, const struct way *w, uint32_t i,
                               struct ms_err *err)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
+    const struct observe__node *n = &j->p->nodes.p[i];
     struct source__raw raw;
     uint32_t blamed = w->mover;
-    if (w->mover != SOURCE__NONE)
+    if (w->mover != OBSERVE__NONE)
         raw = raw_of_mover(j, w);
     else
         MS_TRY(blame_pairwise(w, i, &blamed, &raw, err));
-    if (blamed == SOURCE__NONE)
-        return add_others(j, w, i, SOURCE__NONE, err);
+    if (blamed == OBSERVE__NONE)
+        return add_others(j, w, i, OBSERVE__NONE, err);
     raw.s = (float)log10(fmax(n->rho, 1));
     raw.reader = i;
     MS_TRY(source__add_suspect(j, blamed, raw, err));
-    return w->mover != SOURCE__NONE ? MS_OK : add_others(j, w, i, blamed, err);
+    return w->mover != OBSERVE__NONE ? MS_OK : add_others(j, w, i, blamed, err);
 }
 
 enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
+    const struct observe__node *n = &j->p->nodes.p[i];
     bool usable = n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API && !j->p->cross &&
                   j->p->mode == PROBE_MODE_SUMMARY && i < j->after_backward;
     if (!usable || n->in > slight || j->dirtiest > slight || j->flag_seen ||
         !is_input_known(j->p, n))
         return MS_OK;
-    struct way w = {j->p, NULL, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE, SOURCE__NONE};
+    struct way w = {j->p, NULL, OBSERVE__NONE, OBSERVE__NONE, OBSERVE__NONE, OBSERVE__NONE};
     w.on = ms_calloc(j->p->nodes.n + 1, sizeof *w.on);
     if (w.on == NULL)
         return ms_no_memory(err);
@@ -454,9 +456,9 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     walk_back(&w, i);
     find_argument_before(&w, i);
     uint32_t leaf, first = first_reader(j->p, i, &leaf);
-    if (first != SOURCE__NONE && is_cut(j->p, i, leaf)) {
+    if (first != OBSERVE__NONE && is_cut(j->p, i, leaf)) {
         w.root = first, w.leaf = leaf;
-        w.mover = w.mover == SOURCE__NONE ? find_mover_before(j->p, i) : w.mover;
+        w.mover = w.mover == OBSERVE__NONE ? find_mover_before(j->p, i) : w.mover;
     }
     enum ms_rc rc = blame_order(j, &w, i, err);
     ms_free(w.on);
@@ -469,22 +471,22 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
  * is measured. */
 static const double permuted = 1e4;
 
-static bool is_whole_input(const struct source__leaf *l)
+static bool is_whole_input(const struct observe__leaf *l)
 {
-    return (l->flags & (SOURCE__IS_OUT | SOURCE__REAL)) == SOURCE__REAL && l->count > 1 &&
-           l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+    return (l->flags & (OBSERVE__IS_OUT | OBSERVE__REAL)) == OBSERVE__REAL && l->count > 1 &&
+           l->row[0] != OBSERVE__NONE && l->row[1] != OBSERVE__NONE;
 }
 
 /* Tells whether two inputs that follow one another have changed places. Between two programs, inputs are
  * paired by value, so their rows are in another order; else each is made by the maker of the other. */
-static bool is_swapped(const struct source__judge *j, const struct source__leaf *x,
-                       const struct source__leaf *y)
+static bool is_swapped(const struct source__judge *j, const struct observe__leaf *x,
+                       const struct observe__leaf *y)
 {
     if (j->p->cross)
         return is_whole_input(x) && is_whole_input(y) && x->norm != y->norm &&
                (x->row[0] < y->row[0]) != (x->row[1] < y->row[1]);
-    bool are_made = ((x->flags | y->flags) & SOURCE__IS_OUT) == 0 && x->maker[0] != SOURCE__NONE &&
-                    y->maker[0] != SOURCE__NONE;
+    bool are_made = ((x->flags | y->flags) & OBSERVE__IS_OUT) == 0 &&
+                    x->maker[0] != OBSERVE__NONE && y->maker[0] != OBSERVE__NONE;
     return are_made && x->maker[0] != y->maker[0] && x->maker[0] == y->maker[1] &&
            x->maker[1] == y->maker[0] && source__is_clean(j, x->maker[0]) &&
            source__is_clean(j, y->maker[0]);
@@ -495,11 +497,11 @@ static bool is_swapped(const struct source__judge *j, const struct source__leaf 
 static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
 {
     for (uint32_t r = i + 1; r < j->p->nodes.n; r++) {
-        const struct source__node *n = &j->p->nodes.p[r];
+        const struct observe__node *n = &j->p->nodes.p[r];
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-            const struct source__leaf *l = &j->p->leaves.p[k];
-            if ((l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == i &&
-                n->out > source__rule.unexplained_input)
+            const struct observe__leaf *l = &j->p->leaves.p[k];
+            if ((l->flags & OBSERVE__IS_OUT) == 0 && l->maker[1] == i &&
+                n->out > observe__rule.unexplained_input)
                 return true;
         }
     }
@@ -508,7 +510,7 @@ static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
 
 enum ms_rc source__check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
+    const struct observe__node *n = &j->p->nodes.p[i];
     struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
     bool joins = ms_str_eq(name, MS_STR("cat")) || ms_str_eq(name, MS_STR("stack")) ||
                  ms_str_eq(name, MS_STR("concat")) || ms_str_eq(name, MS_STR("Concat")) ||
@@ -516,7 +518,7 @@ enum ms_rc source__check_permutation(struct source__judge *j, uint32_t i, struct
     if (!joins || n->dir != PROBE_FORWARD || j->p->mode == PROBE_MODE_MD5)
         return MS_OK;
     for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
-        const struct source__leaf *x = &j->p->leaves.p[a];
+        const struct observe__leaf *x = &j->p->leaves.p[a];
         if (!is_swapped(j, x, x + 1) || (j->p->cross && !is_wrong_behind(j, i)))
             continue;
         double s = log10(fmax(x->e / n->floor, permuted));

@@ -9,7 +9,7 @@
 #include "compare/source/suspect.h"
 
 /* Returns a raw suspect with the figures of a node. s: strength, log10 of a factor. */
-struct source__raw source__raw_of(const struct source__node *n, enum cmp_why why,
+struct source__raw source__raw_of(const struct observe__node *n, enum cmp_why why,
                                   enum source__class cls, double s);
 /* Adds a raw suspect of a node. */
 enum ms_rc source__add_suspect(struct source__judge *j, uint32_t node, struct source__raw raw,

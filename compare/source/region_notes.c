@@ -26,7 +26,7 @@ struct group {
 };
 
 struct groups {
-    const struct source__part *p;
+    const struct observe__part *p;
     struct ms_arena *arena;
     struct ms_map keys;
     MS_VEC(struct group) list;
@@ -34,9 +34,9 @@ struct groups {
     uint32_t *next, *last;
 };
 
-static bool is_harmless(const struct source__node *n)
+static bool is_harmless(const struct observe__node *n)
 {
-    return n->structure == SOURCE__HARMLESS && n->region != SOURCE__NONE;
+    return n->structure == OBSERVE__HARMLESS && n->region != OBSERVE__NONE;
 }
 
 /* ---- groups -------------------------------------------------------------- */
@@ -69,9 +69,9 @@ static void count_call(struct shown *s, uint32_t op)
 static void write_names(const struct groups *g, uint32_t first, unsigned side, struct ms_buf *b)
 {
     struct shown shown = {.count = 0};
-    for (uint32_t i = first; i != SOURCE__NONE; i = g->next[i]) {
-        const struct source__node *n = &g->p->nodes.p[i];
-        if (n->id[side] != SOURCE__NONE)
+    for (uint32_t i = first; i != OBSERVE__NONE; i = g->next[i]) {
+        const struct observe__node *n = &g->p->nodes.p[i];
+        if (n->id[side] != OBSERVE__NONE)
             count_call(&shown, n->op);
     }
     for (unsigned i = 0; i < shown.count; i++) {
@@ -87,7 +87,7 @@ static void write_names(const struct groups *g, uint32_t first, unsigned side, s
 static enum ms_rc add_region(struct groups *g, uint32_t first, struct ms_err *err)
 {
     struct ms_buf b = {.max = 1 << 16};
-    const struct source__node *n = &g->p->nodes.p[first];
+    const struct observe__node *n = &g->p->nodes.p[first];
     bool added = false;
     write_names(g, first, 0, &b);
     size_t golden = b.n;
@@ -117,8 +117,8 @@ static enum ms_rc add_region(struct groups *g, uint32_t first, struct ms_err *er
 static void link_regions(struct groups *g)
 {
     for (uint32_t i = 0; i < g->p->nodes.n; i++) {
-        const struct source__node *n = &g->p->nodes.p[i];
-        g->next[i] = g->last[i] = SOURCE__NONE;
+        const struct observe__node *n = &g->p->nodes.p[i];
+        g->next[i] = g->last[i] = OBSERVE__NONE;
         if (!is_harmless(n))
             continue;
         ms_assert(n->region <= i);
@@ -142,15 +142,15 @@ static void write_pattern(struct ms_str path, struct ms_buf *out)
     }
 }
 
-static enum ms_rc say_module(struct cmp_source *s, const struct source__part *p,
+static enum ms_rc say_module(struct cmp_source *s, const struct observe__part *p,
                              const struct group *group, struct ms_message *m, struct ms_err *err)
 {
-    const struct source__node *n = &p->nodes.p[group->first];
-    unsigned side = n->id[1] != SOURCE__NONE;
+    const struct observe__node *n = &p->nodes.p[group->first];
+    unsigned side = n->id[1] != OBSERVE__NONE;
     struct ms_str module;
     struct ms_buf b = {.max = 1 << 16};
     MS_TRY(
-        source__find_module(p, side, source__name(p, side, n->id[side]), s->arena, &module, err));
+        source__find_module(p, side, observe__name(p, side, n->id[side]), s->arena, &module, err));
     if (group->count > 1)
         write_pattern(module, &b);
     else
@@ -167,7 +167,7 @@ static enum ms_rc keep_note(struct cmp_source *s, const struct ms_message *m, st
     return slot != NULL ? source__keep_message(s, m, slot, err) : ms_no_memory(err);
 }
 
-static enum ms_rc say_group(struct cmp_source *s, const struct source__part *p,
+static enum ms_rc say_group(struct cmp_source *s, const struct observe__part *p,
                             const struct group *group, struct ms_err *err)
 {
     static const char *const side[] = {"golden", "target"};
@@ -195,13 +195,13 @@ static enum ms_rc say_groups(struct cmp_source *s, struct groups *g, struct ms_e
     return MS_OK;
 }
 
-static enum ms_rc say_repeats(struct cmp_source *s, const struct source__part *p,
+static enum ms_rc say_repeats(struct cmp_source *s, const struct observe__part *p,
                               struct ms_err *err)
 {
     uint32_t count[2] = {0, 0};
     for (size_t i = 0; i < p->nodes.n && p->batches == 0; i++) {
-        const struct source__node *n = &p->nodes.p[i];
-        count[n->id[1] != SOURCE__NONE] += n->structure == SOURCE__REPEATED;
+        const struct observe__node *n = &p->nodes.p[i];
+        count[n->id[1] != OBSERVE__NONE] += n->structure == OBSERVE__REPEATED;
     }
     for (unsigned side = 0; side < 2; side++) {
         struct ms_message m;
@@ -215,7 +215,7 @@ static enum ms_rc say_repeats(struct cmp_source *s, const struct source__part *p
     return MS_OK;
 }
 
-static enum ms_rc say_batches(struct cmp_source *s, const struct source__part *p,
+static enum ms_rc say_batches(struct cmp_source *s, const struct observe__part *p,
                               struct ms_err *err)
 {
     struct ms_message m;
@@ -227,7 +227,7 @@ static enum ms_rc say_batches(struct cmp_source *s, const struct source__part *p
     return keep_note(s, &m, err);
 }
 
-static enum ms_rc note_part(struct cmp_source *s, const struct source__part *p, struct ms_err *err)
+static enum ms_rc note_part(struct cmp_source *s, const struct observe__part *p, struct ms_err *err)
 {
     struct groups g = {.p = p, .arena = s->arena};
     g.next = ms_alloc((p->nodes.n + 1) * sizeof *g.next);

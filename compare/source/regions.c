@@ -33,7 +33,7 @@ struct region {
 
 struct work {
     struct source__judge *j;
-    struct source__part *p;
+    struct observe__part *p;
     struct region *list; /* by first node */
     uint32_t *up;        /* by node: an earlier node of the same region, or itself */
     float *carried;      /* by node: the difference that it passes on */
@@ -42,7 +42,7 @@ struct work {
     float floor;         /* of the last paired operator */
     bool gradients_agree;
     bool rescaled; /* the loss is scaled, and gradients are scaled back before the update */
-    /* by side: last operator without a partner since the last paired one, or SOURCE__NONE */
+    /* by side: last operator without a partner since the last paired one, or OBSERVE__NONE */
     uint32_t place[2];
 };
 
@@ -50,9 +50,9 @@ struct work {
  * everywhere, so between two programs those of the golden side do not count. */
 static bool is_alone(const struct work *w, uint32_t i)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
-    bool extra = n->id[0] == SOURCE__NONE, missing = n->id[1] == SOURCE__NONE && !w->p->cross;
-    return (extra || missing) && n->dir == PROBE_FORWARD && n->structure != SOURCE__REPEATED &&
+    const struct observe__node *n = &w->p->nodes.p[i];
+    bool extra = n->id[0] == OBSERVE__NONE, missing = n->id[1] == OBSERVE__NONE && !w->p->cross;
+    return (extra || missing) && n->dir == PROBE_FORWARD && n->structure != OBSERVE__REPEATED &&
            (n->kind == PROBE_NODE_API || !w->p->has_apis);
 }
 
@@ -97,11 +97,11 @@ static void join(struct work *w, uint32_t a, uint32_t b)
 /* Tells whether the gradient that arrives at a node differs although both sides compute it. */
 static bool is_gradient_off(const struct work *w, uint32_t node)
 {
-    const struct source__node *back =
-        w->back[node] != SOURCE__NONE ? &w->p->nodes.p[w->back[node]] : NULL;
-    if (back == NULL || back->id[0] == SOURCE__NONE)
+    const struct observe__node *back =
+        w->back[node] != OBSERVE__NONE ? &w->p->nodes.p[w->back[node]] : NULL;
+    if (back == NULL || back->id[0] == OBSERVE__NONE)
         return false;
-    return back->in > source__rule.backward[w->j->tensor] * back->floor;
+    return back->in > observe__rule.backward[w->j->tensor] * back->floor;
 }
 
 /* Joins the operators of both sides between the same two paired operators: one replaces the other
@@ -109,14 +109,14 @@ static bool is_gradient_off(const struct work *w, uint32_t node)
 static void join_place(struct work *w, uint32_t i, unsigned side)
 {
     for (unsigned s = 0; s < 2; s++) {
-        if (w->place[s] != SOURCE__NONE)
+        if (w->place[s] != OBSERVE__NONE)
             join(w, i, w->place[s]);
     }
     w->place[side] = i;
 }
 
 /* Of a single number the norm is its magnitude, so it can be compared although it has no partner. */
-static void keep_loss(struct region *own, const struct source__leaf *l, unsigned side)
+static void keep_loss(struct region *own, const struct observe__leaf *l, unsigned side)
 {
     if (l->count != 1 || ms_dtype_kind((enum ms_dtype)l->dtype[side]) != MS_DTK_FLOAT)
         return;
@@ -125,12 +125,12 @@ static void keep_loss(struct region *own, const struct source__leaf *l, unsigned
 }
 
 /* Tells whether an operator writes what it reads: a copy, a view, a product with one. */
-static bool is_passed_on(const struct source__part *p, const struct source__node *n)
+static bool is_passed_on(const struct observe__part *p, const struct observe__node *n)
 {
-    const struct source__leaf *in = &p->leaves.p[n->leaf];
+    const struct observe__leaf *in = &p->leaves.p[n->leaf];
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &p->leaves.p[k];
-        if ((l->flags & SOURCE__IS_OUT) && l->count == in->count && l->norm == in->norm)
+        const struct observe__leaf *l = &p->leaves.p[k];
+        if ((l->flags & OBSERVE__IS_OUT) && l->count == in->count && l->norm == in->norm)
             return true;
     }
     return false;
@@ -138,20 +138,20 @@ static bool is_passed_on(const struct source__part *p, const struct source__node
 
 static void enter_operator(struct work *w, uint32_t i)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
-    unsigned side = n->id[1] != SOURCE__NONE;
+    const struct observe__node *n = &w->p->nodes.p[i];
+    unsigned side = n->id[1] != OBSERVE__NONE;
     struct region own = {.sides = (uint8_t)(1 << side), .floor = w->floor};
     own.acts = n->backward != 0 && !n->is_read && !(w->gradients_agree && is_passed_on(w->p, n));
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &w->p->leaves.p[k];
+        const struct observe__leaf *l = &w->p->leaves.p[k];
         uint32_t maker = l->maker[side];
-        if (l->flags & SOURCE__IS_OUT) {
+        if (l->flags & OBSERVE__IS_OUT) {
             if (own.acts)
                 keep_loss(&own, l, side);
             continue;
         }
-        own.owns |= (l->flags & SOURCE__IS_PARAM) != 0 && maker == SOURCE__NONE;
-        if (maker == SOURCE__NONE || maker >= i)
+        own.owns |= (l->flags & OBSERVE__IS_PARAM) != 0 && maker == OBSERVE__NONE;
+        if (maker == OBSERVE__NONE || maker >= i)
             continue;
         own.in = fmaxf(own.in, w->carried[maker]);
         if (is_alone(w, maker)) {
@@ -174,35 +174,35 @@ static void enter_operator(struct work *w, uint32_t i)
  * other side alone, unchanged: they do not pass its whole gradient on. */
 static bool stops_gradient(const struct work *w, uint32_t maker)
 {
-    bool paired = maker != SOURCE__NONE && !is_alone(w, maker);
+    bool paired = maker != OBSERVE__NONE && !is_alone(w, maker);
     return paired && !w->gradients_agree && !w->rescaled && !w->p->cross &&
-           w->first_off != SOURCE__NONE && w->back[maker] == w->first_off;
+           w->first_off != OBSERVE__NONE && w->back[maker] == w->first_off;
 }
 
 /* Tells whether another operator makes the same of what it reads, as a sum that scales a term itself. A normalization
  * does so of any factor, which may be a mistake. */
-static bool makes_same(const struct work *w, const struct source__node *n)
+static bool makes_same(const struct work *w, const struct observe__node *n)
 {
-    bool known = (n->flags & SOURCE__OUT_MEASURED) && (n->flags & SOURCE__OUT_FLAGGED) == 0;
-    bool hides = (w->p->ops.p[n->op].flags & SOURCE__NORMS) != 0;
-    return known && !hides && source__is_other_operator(w->p, n) &&
-           (n->attrs_out & SOURCE__SHAPE) == 0 &&
-           n->out <= source__rule.forward[w->j->tensor] * n->tiny;
+    bool known = (n->flags & OBSERVE__OUT_MEASURED) && (n->flags & OBSERVE__OUT_FLAGGED) == 0;
+    bool hides = (w->p->ops.p[n->op].flags & OBSERVE__NORMS) != 0;
+    return known && !hides && observe__is_other_operator(w->p, n) &&
+           (n->attrs_out & OBSERVE__SHAPE) == 0 &&
+           n->out <= observe__rule.forward[w->j->tensor] * n->tiny;
 }
 
-static void judge_border(struct work *w, uint32_t i, const struct source__leaf *l)
+static void judge_border(struct work *w, uint32_t i, const struct observe__leaf *l)
 {
-    const struct source__node *n = &w->p->nodes.p[i];
+    const struct observe__node *n = &w->p->nodes.p[i];
     uint32_t golden = l->maker[0], target = l->maker[1];
-    bool missing = golden != SOURCE__NONE && is_alone(w, golden);
-    bool extra = target != SOURCE__NONE && is_alone(w, target);
+    bool missing = golden != OBSERVE__NONE && is_alone(w, golden);
+    bool extra = target != OBSERVE__NONE && is_alone(w, target);
     if (!missing && !extra)
         return;
     if (missing && extra)
         join(w, golden, target);
     struct region *r = &w->list[first_of(w, missing ? golden : target)];
-    float k = (float)source__rule.forward[w->j->tensor];
-    bool known = (l->flags & SOURCE__MEASURED) && (l->flags & SOURCE__FLAGGED) == 0;
+    float k = (float)observe__rule.forward[w->j->tensor];
+    bool known = (l->flags & OBSERVE__MEASURED) && (l->flags & OBSERVE__FLAGGED) == 0;
     /* Noise learned behind the region may contain the difference that the region makes. */
     float before = fmaxf(n->tiny, r->floor);
     bool agrees = known && l->e <= k * fminf(n->floor, before);
@@ -212,36 +212,36 @@ static void judge_border(struct work *w, uint32_t i, const struct source__leaf *
     r->e = fmaxf(r->e, known && !same ? l->e : 0);
     /* The other side reads the value from outside the dump, without its gradient: the operators ran
      * where nothing is recorded, as under no_grad. */
-    bool lost = agrees && (l->attrs & SOURCE__GRAD) &&
-                (missing ? target : golden) == SOURCE__NONE && (r->reads || r->owns);
+    bool lost = agrees && (l->attrs & OBSERVE__GRAD) &&
+                (missing ? target : golden) == OBSERVE__NONE && (r->reads || r->owns);
     r->lost |= lost;
     bool fades = same || (n->fades && w->gradients_agree);
     r->differs |= agrees ? stops_gradient(w, missing ? target : golden) : !dirty && !fades;
     r->undecided |= !agrees && dirty && !fades;
 }
 
-static float carried_by(const struct source__node *n)
+static float carried_by(const struct observe__node *n)
 {
-    return n->flags & SOURCE__OUT_MEASURED ? n->out : n->in;
+    return n->flags & OBSERVE__OUT_MEASURED ? n->out : n->in;
 }
 
 static void walk_flow(struct work *w)
 {
     for (uint32_t i = 0; i < w->p->nodes.n; i++) {
-        const struct source__node *n = &w->p->nodes.p[i];
+        const struct observe__node *n = &w->p->nodes.p[i];
         if (is_alone(w, i)) {
             enter_operator(w, i);
             continue;
         }
         w->carried[i] = carried_by(n);
-        if (n->id[0] == SOURCE__NONE || n->id[1] == SOURCE__NONE)
+        if (n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE)
             continue;
         if (n->kind == PROBE_NODE_API || !w->p->has_apis) {
-            w->place[0] = w->place[1] = SOURCE__NONE;
+            w->place[0] = w->place[1] = OBSERVE__NONE;
             w->floor = n->floor;
         }
         for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-            if ((w->p->leaves.p[k].flags & SOURCE__IS_OUT) == 0)
+            if ((w->p->leaves.p[k].flags & OBSERVE__IS_OUT) == 0)
                 judge_border(w, i, &w->p->leaves.p[k]);
         }
     }
@@ -255,26 +255,26 @@ static void compare_losses(const struct work *w, struct region *r)
     if (r->is_read || r->losses != 3)
         return;
     float gap = fabsf(r->loss[1] - r->loss[0]), whole = fmaxf(r->loss[0], r->loss[1]);
-    float k = (float)source__rule.forward[w->j->tensor];
+    float k = (float)observe__rule.forward[w->j->tensor];
     r->e = gap > 0 ? gap / whole : 0;
     r->is_read = true;
     r->differs |= r->e > k * fmaxf(r->floor, 10 * r->in);
     r->undecided |= r->e > k * r->floor && !r->differs;
 }
 
-static enum source__structure verdict_on(const struct work *w, const struct region *r)
+static enum observe__structure verdict_on(const struct work *w, const struct region *r)
 {
     bool replaced = r->sides == 3, acts = r->acts && !w->rescaled;
     if (r->differs || ((r->lost || acts) && !replaced))
-        return SOURCE__HARMFUL;
-    return r->undecided ? SOURCE__UNDECIDED : SOURCE__HARMLESS;
+        return OBSERVE__HARMFUL;
+    return r->undecided ? OBSERVE__UNDECIDED : OBSERVE__HARMLESS;
 }
 
 static void keep_verdicts(struct work *w)
 {
     for (uint32_t i = 0; i < w->p->nodes.n; i++) {
-        struct source__node *n = &w->p->nodes.p[i];
-        n->region = SOURCE__NONE;
+        struct observe__node *n = &w->p->nodes.p[i];
+        n->region = OBSERVE__NONE;
         if (!is_alone(w, i))
             continue;
         n->region = first_of(w, i);
@@ -290,10 +290,10 @@ static void keep_verdicts(struct work *w)
  * alone that made this gradient made it wrong, however well the values of the forward pass agree. */
 static void find_first_off(struct work *w)
 {
-    w->first_off = SOURCE__NONE;
+    w->first_off = OBSERVE__NONE;
     for (uint32_t i = (uint32_t)w->p->nodes.n; i-- > 0;) {
         uint32_t forward = w->p->nodes.p[i].forward;
-        if (forward != SOURCE__NONE && w->back[forward] == i && !w->p->nodes.p[i].second_pass &&
+        if (forward != OBSERVE__NONE && w->back[forward] == i && !w->p->nodes.p[i].second_pass &&
             is_gradient_off(w, forward))
             w->first_off = i;
     }
@@ -303,11 +303,11 @@ static void list_backward(struct work *w)
 {
     uint32_t n = (uint32_t)w->p->nodes.n;
     memset(w->back, 0xff, ((size_t)n + 1) * sizeof *w->back);
-    w->place[0] = w->place[1] = SOURCE__NONE;
+    w->place[0] = w->place[1] = OBSERVE__NONE;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t forward = w->p->nodes.p[i].forward;
         w->up[i] = i;
-        if (forward != SOURCE__NONE)
+        if (forward != OBSERVE__NONE)
             w->back[forward] = i;
     }
 }

@@ -3,14 +3,14 @@
  * run_notes: notes on differences of the runs as a whole, which are not a fault of one
  * operator.
  */
-#include "compare/source/node_facts.h"
+#include "compare/observe/node_facts.h"
 #include "compare/source/suspect.h"
 #include "compare/source/suspect_kinds.h"
 
 #define KIND(name, args) static const struct ms_message_kind say_##name = {#name, args};
 CMP_NOTE_KINDS(KIND)
 
-static bool say_precision(const struct source__part *p, struct ms_message *m)
+static bool say_precision(const struct observe__part *p, struct ms_message *m)
 {
     if (p->other_share == 0)
         return false;
@@ -23,22 +23,22 @@ static bool say_precision(const struct source__part *p, struct ms_message *m)
     return true;
 }
 
-static bool say_start(const struct source__part *p, struct ms_message *m)
+static bool say_start(const struct observe__part *p, struct ms_message *m)
 {
     if (!p->other_start)
         return false;
     ms_message_begin(m, &say_other_start);
     ms_message_i64(m, "unlike", p->unlike);
     ms_message_i64(m, "parameters", p->parameters);
-    ms_message_f64(m, "limit", SOURCE__UNLIKE);
+    ms_message_f64(m, "limit", OBSERVE__UNLIKE);
     return true;
 }
 
 /* Adds at most one note of each kind, for the first rank and step that has it. */
 enum ms_rc source__note(struct cmp_source *s, struct ms_err *err)
 {
-    static bool (*const kinds[])(const struct source__part *, struct ms_message *) = {say_precision,
-                                                                                      say_start};
+    static bool (*const kinds[])(const struct observe__part *,
+                                 struct ms_message *) = {say_precision, say_start};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         struct ms_message m;
         bool is_said = false;

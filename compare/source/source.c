@@ -4,9 +4,9 @@
  * that a rank receives are explained by what other ranks sent, and the start of a step
  * by earlier steps.
  */
+#include "compare/observe/observe.h"
 #include "compare/source/consequences.h"
 #include "compare/source/node_rules.h"
-#include "compare/source/observe.h"
 #include "compare/source/parting.h"
 #include "compare/source/region_notes.h"
 #include "compare/source/suspect.h"
@@ -38,7 +38,7 @@ void cmp_source_free(struct cmp_source *s)
     if (s == NULL)
         return;
     for (size_t i = 0; i < s->parts.n; i++)
-        source__part_free(s->parts.p[i]);
+        observe__part_free(s->parts.p[i]);
     ms_vec_free(&s->parts);
     ms_vec_free(&s->raws);
     ms_vec_free(&s->list);
@@ -50,8 +50,8 @@ void cmp_source_free(struct cmp_source *s)
 enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, int step,
                           struct ms_pool *pool, struct ms_err *err)
 {
-    struct source__part *p = ms_calloc(1, sizeof *p);
-    struct source__part **slot = p != NULL ? ms_vec_push(&s->parts) : NULL;
+    struct observe__part *p = ms_calloc(1, sizeof *p);
+    struct observe__part **slot = p != NULL ? ms_vec_push(&s->parts) : NULL;
     if (slot == NULL) {
         ms_free(p);
         return ms_no_memory(err);
@@ -60,9 +60,9 @@ enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, i
     p->rank = rank;
     p->step = step;
     p->number = (uint32_t)(s->parts.n - 1);
-    enum ms_rc rc = source__observe_pair(p, c, pool, err);
+    enum ms_rc rc = observe__observe_pair(p, c, pool, err);
     if (rc != MS_OK) { /* discard a part that could not be read */
-        source__part_free(p);
+        observe__part_free(p);
         s->parts.n--;
     }
     return rc;
@@ -73,8 +73,8 @@ enum ms_rc cmp_source_add(struct cmp_source *s, const struct cmp *c, int rank, i
 /* Sorts parts by step, then by rank. */
 static int by_time(const void *a, const void *b)
 {
-    const struct source__part *x = *(struct source__part *const *)a;
-    const struct source__part *y = *(struct source__part *const *)b;
+    const struct observe__part *x = *(struct observe__part *const *)a;
+    const struct observe__part *y = *(struct observe__part *const *)b;
     if (x->step != y->step)
         return (x->step > y->step) - (x->step < y->step);
     if (x->rank != y->rank)
@@ -147,7 +147,7 @@ size_t cmp_source_notes(const struct cmp_source *s, const struct ms_stored_messa
     return s->notes.n;
 }
 
-static const struct source__part *part_of(const struct cmp_source *s, uint32_t number)
+static const struct observe__part *part_of(const struct cmp_source *s, uint32_t number)
 {
     for (size_t i = 0; i < s->parts.n; i++) {
         if (s->parts.p[i]->number == number)
@@ -156,11 +156,11 @@ static const struct source__part *part_of(const struct cmp_source *s, uint32_t n
     return NULL;
 }
 
-static struct cmp_verdict verdict_of(const struct source__node *n)
+static struct cmp_verdict verdict_of(const struct observe__node *n)
 {
     struct cmp_verdict v = {(enum cmp_role)n->role, NAN, NAN, NAN, n->suspect};
     ms_assert(n->role < CMP_ROLES);
-    if (n->flags & SOURCE__OUT_MEASURED) {
+    if (n->flags & OBSERVE__OUT_MEASURED) {
         v.in = n->in;
         v.out = n->out;
         v.floor = n->floor;
@@ -172,14 +172,14 @@ bool cmp_source_next(const struct cmp_source *s, struct cmp_source_place *at,
                      struct cmp_source_node *out)
 {
     for (; at->part < s->parts.n; at->part++, at->node = 0) {
-        const struct source__part *p = s->parts.p[at->part];
+        const struct observe__part *p = s->parts.p[at->part];
         while (at->node < p->nodes.n) {
-            const struct source__node *n = &p->nodes.p[at->node++];
-            if (n->id[1] == SOURCE__NONE)
+            const struct observe__node *n = &p->nodes.p[at->node++];
+            if (n->id[1] == OBSERVE__NONE)
                 continue;
-            *out =
-                (struct cmp_source_node){source__name(p, 1, n->id[1]), source__name(p, 0, n->id[0]),
-                                         p->rank, p->step, verdict_of(n)};
+            *out = (struct cmp_source_node){observe__name(p, 1, n->id[1]),
+                                            observe__name(p, 0, n->id[0]), p->rank, p->step,
+                                            verdict_of(n)};
             return true;
         }
     }
@@ -189,8 +189,8 @@ bool cmp_source_next(const struct cmp_source *s, struct cmp_source_place *at,
 struct cmp_verdict cmp_source_node(const struct cmp_source *s, uint32_t part, uint32_t target_node)
 {
     struct cmp_verdict v = {CMP_ROLE_CLEAN, NAN, NAN, NAN, 0};
-    const struct source__part *p = part_of(s, part);
-    if (p == NULL || target_node >= p->by_target.n || p->by_target.p[target_node] == SOURCE__NONE)
+    const struct observe__part *p = part_of(s, part);
+    if (p == NULL || target_node >= p->by_target.n || p->by_target.p[target_node] == OBSERVE__NONE)
         return v;
     return verdict_of(&p->nodes.p[p->by_target.p[target_node]]);
 }

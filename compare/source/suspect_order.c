@@ -28,7 +28,7 @@ struct order {
     uint32_t index;
 };
 
-static const struct source__part *part_of(const struct cmp_source *s, const struct source__raw *r)
+static const struct observe__part *part_of(const struct cmp_source *s, const struct source__raw *r)
 {
     return s->parts.p[r->part];
 }
@@ -96,9 +96,9 @@ static void find_strongest(const struct cmp_source *s, int step, double *stronge
 /* Tells whether a suspect is an input that no recorded operator made and that is no parameter. */
 static bool is_from_outside(const struct cmp_source *s, const struct source__raw *r)
 {
-    const struct source__part *p = part_of(s, r);
-    return r->why == CMP_WHY_INPUT && r->forward && r->leaf != SOURCE__NONE &&
-           (p->leaves.p[r->leaf].flags & SOURCE__IS_PARAM) == 0;
+    const struct observe__part *p = part_of(s, r);
+    return r->why == CMP_WHY_INPUT && r->forward && r->leaf != OBSERVE__NONE &&
+           (p->leaves.p[r->leaf].flags & OBSERVE__IS_PARAM) == 0;
 }
 
 /* Share of the first difference that an earlier operator of one side alone must make. */
@@ -109,7 +109,7 @@ static const float structure_share = 0.3F;
  * what is computed with the operator differs as much: a mask hides differences from what reads it. */
 static bool is_before(const struct order *first, const struct order *o)
 {
-    const struct source__part *p = part_of(o->s, o->raw);
+    const struct observe__part *p = part_of(o->s, o->raw);
     if (o->step != first->step || o->raw->part != first->raw->part || o->node >= first->node ||
         o->raw->cls != SOURCE__STRUCTURE || !o->raw->forward)
         return false;
@@ -142,7 +142,7 @@ static void sort_raws(const struct cmp_source *s, struct order *o)
     bool forward = false;
     for (uint32_t i = 0; i < s->raws.n; i++) {
         const struct source__raw *r = &s->raws.p[i];
-        const struct source__part *p = part_of(s, r);
+        const struct observe__part *p = part_of(s, r);
         if (i == 0 || o[i - 1].step != p->step)
             find_strongest(s, p->step, &strongest, &forward);
         o[i] = (struct order){.s = s,
@@ -166,29 +166,29 @@ static void sort_raws(const struct cmp_source *s, struct order *o)
 
 /* Returns the role of a node. `before` is the noise known before the first suspect; noise learned
  * later may contain its consequences. */
-static enum cmp_role role_of(const struct source__node *n, float before)
+static enum cmp_role role_of(const struct observe__node *n, float before)
 {
     const float noise = 3 * fminf(n->floor, fmaxf(n->tiny, before));
-    bool dirty_in = n->in > noise || (n->flags & SOURCE__IN_FLAGGED);
-    bool dirty_out = n->out > noise || (n->flags & SOURCE__OUT_FLAGGED);
+    bool dirty_in = n->in > noise || (n->flags & OBSERVE__IN_FLAGGED);
+    bool dirty_out = n->out > noise || (n->flags & OBSERVE__OUT_FLAGGED);
     if (!dirty_in && !dirty_out)
         return CMP_ROLE_CLEAN;
     if (!dirty_out)
         return CMP_ROLE_ABSORBS;
-    if (!(n->flags & SOURCE__OUT_FLAGGED) && n->in > 0 && n->out < n->in / 10)
+    if (!(n->flags & OBSERVE__OUT_FLAGGED) && n->in > 0 && n->out < n->in / 10)
         return CMP_ROLE_ABSORBS;
     return n->out > 2 * n->in ? CMP_ROLE_AMPLIFIES : CMP_ROLE_PROPAGATES;
 }
 
 static float first_floor(const struct cmp_source *s, uint32_t part)
 {
-    uint32_t first = SOURCE__NONE;
+    uint32_t first = OBSERVE__NONE;
     for (size_t i = 0; i < s->raws.n; i++) {
         const struct source__raw *r = &s->raws.p[i];
         if (r->part == part && r->cls == SOURCE__NUM && !r->is_other && r->node < first)
             first = r->node;
     }
-    return first != SOURCE__NONE ? s->parts.p[part]->nodes.p[first].floor : HUGE_VALF;
+    return first != OBSERVE__NONE ? s->parts.p[part]->nodes.p[first].floor : HUGE_VALF;
 }
 
 static void settle_roles(struct cmp_source *s)
@@ -196,11 +196,11 @@ static void settle_roles(struct cmp_source *s)
     for (size_t i = 0; i < s->parts.n; i++) {
         float before = first_floor(s, (uint32_t)i);
         for (size_t k = 0; k < s->parts.p[i]->nodes.n; k++) {
-            struct source__node *n = &s->parts.p[i]->nodes.p[k];
-            if (n->flags & SOURCE__OUT_MEASURED)
+            struct observe__node *n = &s->parts.p[i]->nodes.p[k];
+            if (n->flags & OBSERVE__OUT_MEASURED)
                 n->role = (uint8_t)role_of(n, before);
             else
-                n->role = n->flags & SOURCE__OUT_FLAGGED ? CMP_ROLE_PROPAGATES : CMP_ROLE_CLEAN;
+                n->role = n->flags & OBSERVE__OUT_FLAGGED ? CMP_ROLE_PROPAGATES : CMP_ROLE_CLEAN;
         }
     }
     for (size_t i = 0; i < s->raws.n; i++) {
@@ -212,7 +212,7 @@ static void settle_roles(struct cmp_source *s)
 
 static size_t count_later(const struct cmp_source *s, const struct source__raw *r)
 {
-    const struct source__part *p = part_of(s, r);
+    const struct observe__part *p = part_of(s, r);
     size_t n = 0;
     for (size_t i = r->node + 1; i < p->nodes.n; i++) {
         unsigned role = p->nodes.p[i].role;
@@ -225,16 +225,16 @@ static size_t count_later(const struct cmp_source *s, const struct source__raw *
 
 static struct ms_str name_of(const struct cmp_source *s, const struct source__raw *r)
 {
-    const struct source__part *p = part_of(s, r);
-    const struct source__node *n = &p->nodes.p[r->node];
-    struct ms_str target = source__name(p, 1, n->id[1]);
-    return target.p != NULL ? target : source__name(p, 0, n->id[0]);
+    const struct observe__part *p = part_of(s, r);
+    const struct observe__node *n = &p->nodes.p[r->node];
+    struct ms_str target = observe__name(p, 1, n->id[1]);
+    return target.p != NULL ? target : observe__name(p, 0, n->id[0]);
 }
 
 static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
                             struct cmp_suspect *out, struct ms_err *err)
 {
-    const struct source__part *p = part_of(s, r);
+    const struct observe__part *p = part_of(s, r);
     const uint32_t *list = NULL;
     size_t n = 0;
     for (size_t i = 0; i < p->members.n; i += 2 + p->members.p[i + 1]) {
@@ -247,7 +247,7 @@ static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
     if (group == NULL)
         return ms_arena_fail(s->arena, err);
     for (size_t i = 0; i < n; i++)
-        group[i] = source__name(p, 1, list[i]);
+        group[i] = observe__name(p, 1, list[i]);
     group[n] = out->target;
     out->group = group;
     out->ngroup = out->target.p != NULL ? n + 1 : 0;
@@ -255,37 +255,37 @@ static enum ms_rc add_group(struct cmp_source *s, const struct source__raw *r,
 }
 
 /* Returns the golden operator whose place a target node without a partner takes: what reads the
- * target's value reads the golden operator's on the other side. SOURCE__NONE: there is none. */
-static uint32_t counterpart(const struct source__part *p, uint32_t node)
+ * target's value reads the golden operator's on the other side. OBSERVE__NONE: there is none. */
+static uint32_t counterpart(const struct observe__part *p, uint32_t node)
 {
     for (size_t i = 0; i < p->leaves.n; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        bool reads = (l->flags & SOURCE__IS_OUT) == 0 && l->maker[1] == node;
-        if (reads && l->maker[0] != SOURCE__NONE && p->nodes.p[l->maker[0]].id[1] == SOURCE__NONE)
+        const struct observe__leaf *l = &p->leaves.p[i];
+        bool reads = (l->flags & OBSERVE__IS_OUT) == 0 && l->maker[1] == node;
+        if (reads && l->maker[0] != OBSERVE__NONE && p->nodes.p[l->maker[0]].id[1] == OBSERVE__NONE)
             return p->nodes.p[l->maker[0]].id[0];
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r, uint32_t place,
                                size_t more, struct ms_err *err)
 {
     struct cmp_suspect *out = &s->list.p[place - 1];
-    const struct source__part *p = part_of(s, r);
-    struct source__node *n = &s->parts.p[r->part]->nodes.p[r->node];
-    bool figures = n->flags & SOURCE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
+    const struct observe__part *p = part_of(s, r);
+    struct observe__node *n = &s->parts.p[r->part]->nodes.p[r->node];
+    bool figures = n->flags & OBSERVE__OUT_MEASURED && p->mode != PROBE_MODE_MD5;
     bool root = r->why == CMP_WHY_PARAMETER || r->why == CMP_WHY_INPUT;
     bool known = figures || (root && p->mode != PROBE_MODE_MD5); /* a root needs no output */
-    bool alone = n->id[0] == SOURCE__NONE && r->why != CMP_WHY_EXTRA;
-    uint32_t golden = r->instead != SOURCE__NONE ? p->nodes.p[r->instead].id[0]
-                      : alone                    ? counterpart(p, r->node)
-                                                 : n->id[0];
+    bool alone = n->id[0] == OBSERVE__NONE && r->why != CMP_WHY_EXTRA;
+    uint32_t golden = r->instead != OBSERVE__NONE ? p->nodes.p[r->instead].id[0]
+                      : alone                     ? counterpart(p, r->node)
+                                                  : n->id[0];
     *out = (struct cmp_suspect){.place = place,
                                 .part = p->number,
                                 .target_node = n->id[1],
                                 .golden_node = golden,
-                                .target = source__name(p, 1, n->id[1]),
-                                .golden = source__name(p, 0, golden),
+                                .target = observe__name(p, 1, n->id[1]),
+                                .golden = observe__name(p, 0, golden),
                                 .module = MS_STR(""),
                                 .rank = p->rank,
                                 .step = p->step,
@@ -347,14 +347,14 @@ struct listing {
  * difference of the forward pass belongs to its node alone. */
 static struct ms_str write_key(struct listing *l, const struct source__raw *r)
 {
-    const struct source__part *p = part_of(l->s, r);
+    const struct observe__part *p = part_of(l->s, r);
     bool own = r->cls == SOURCE__NUM && r->forward;
     ms_buf_clear(&l->key);
     bool alone = r->why == CMP_WHY_MISSING || r->why == CMP_WHY_EXTRA || r->why == CMP_WHY_MOVED;
     if (own || (alone && r->forward)) {
         ms_buf_str(&l->key, name_of(l->s, r));
     } else {
-        uint32_t path = r->leaf != SOURCE__NONE ? p->leaves.p[r->leaf].path : SOURCE__NONE;
+        uint32_t path = r->leaf != OBSERVE__NONE ? p->leaves.p[r->leaf].path : OBSERVE__NONE;
         bool optimizer = r->why == CMP_WHY_VALUE || r->why == CMP_WHY_NORM;
         ms_buf_printf(&l->key, "%u/%u/%d/%u/%d", r->why, p->nodes.p[r->node].op, r->forward,
                       optimizer ? 0 : path, p->step);

@@ -7,7 +7,7 @@
  * differ and how many bits of the values are left.
  */
 #include "compare/measure/tensor_file.h"
-#include "compare/source/node_facts.h"
+#include "compare/observe/node_facts.h"
 #include "compare/source/suspect.h"
 #include "compare/table/comparison.h"
 
@@ -30,21 +30,21 @@ static void describe_scale(struct ms_buf *b, double c)
         ms_buf_printf(b, "scaled by %.4g", c);
 }
 
-static bool describe_figures(const struct source__leaf *l, struct ms_buf *b)
+static bool describe_figures(const struct observe__leaf *l, struct ms_buf *b)
 {
-    if ((l->flags & SOURCE__COARSE) && l->e < 0.02F)
+    if ((l->flags & OBSERVE__COARSE) && l->e < 0.02F)
         ms_buf_puts(b, "hidden down-cast");
-    else if (l->flags & SOURCE__OPPOSITE && fabs(l->scale + 1) < 0.02)
+    else if (l->flags & OBSERVE__OPPOSITE && fabs(l->scale + 1) < 0.02)
         ms_buf_puts(b, "sign flipped");
-    else if (l->flags & SOURCE__OPPOSITE)
+    else if (l->flags & OBSERVE__OPPOSITE)
         ms_buf_printf(b, "scaled by %.4g", (double)l->scale);
     else if (!isnan(l->scale) && fabs(l->scale - 1) > 1e-6)
         describe_scale(b, l->scale);
-    else if (l->flags & SOURCE__SAME_SET)
+    else if (l->flags & OBSERVE__SAME_SET)
         ms_buf_puts(b, "transposed or permuted: the same values at other places");
-    else if (l->flags & SOURCE__CLIPPED)
+    else if (l->flags & OBSERVE__CLIPPED)
         ms_buf_puts(b, "saturated: clipped at its maximum");
-    else if (l->flags & SOURCE__SHIFTED)
+    else if (l->flags & OBSERVE__SHIFTED)
         ms_buf_puts(b, "constant offset");
     else
         return false;
@@ -53,28 +53,29 @@ static bool describe_figures(const struct source__leaf *l, struct ms_buf *b)
 
 /* ---- patterns of operators ----------------------------------------------- */
 
-static bool ends_with_eps(const struct source__part *p, const struct source__raw *r)
+static bool ends_with_eps(const struct observe__part *p, const struct source__raw *r)
 {
     struct ms_str path = p->paths.p[p->leaves.p[r->leaf].path];
-    const struct source__value_texts *texts =
-        p->leaves.p[r->leaf].texts != SOURCE__NONE ? &p->texts.p[p->leaves.p[r->leaf].texts] : NULL;
+    const struct observe__value_texts *texts = p->leaves.p[r->leaf].texts != OBSERVE__NONE
+                                                   ? &p->texts.p[p->leaves.p[r->leaf].texts]
+                                                   : NULL;
     bool small = texts != NULL && texts->text[0].p != NULL &&
                  (ms_str_find_str(texts->text[0], MS_STR("e-")) >= 0 ||
                   ms_str_starts(texts->text[0], MS_STR("0.0")));
     return ms_str_ends(path, MS_STR("eps")) || small;
 }
 
-static const char *name_of_op(const struct source__part *p, const struct source__raw *r)
+static const char *name_of_op(const struct observe__part *p, const struct source__raw *r)
 {
     unsigned op = p->ops.p[p->nodes.p[r->node].op].flags;
     bool scalar = r->why == CMP_WHY_SCALAR, missing = r->why == CMP_WHY_MISSING;
-    if (missing && (op & SOURCE__MASKS))
+    if (missing && (op & OBSERVE__MASKS))
         return "mask missing";
-    if (missing && (op & SOURCE__ADDS))
+    if (missing && (op & OBSERVE__ADDS))
         return "residual or bias missing";
-    if (scalar && (op & SOURCE__NORMS) && ends_with_eps(p, r))
+    if (scalar && (op & OBSERVE__NORMS) && ends_with_eps(p, r))
         return "eps differs";
-    if ((scalar || r->why == CMP_WHY_EXTRA) && (op & SOURCE__DROPS))
+    if ((scalar || r->why == CMP_WHY_EXTRA) && (op & OBSERVE__DROPS))
         return "dropout active";
     return NULL;
 }
@@ -98,7 +99,7 @@ struct marks {
 };
 
 static enum ms_rc open_elements(struct elements *e, const struct probe_dump *const d[2],
-                                const struct source__leaf *l, struct ms_err *err)
+                                const struct observe__leaf *l, struct ms_err *err)
 {
     for (unsigned s = 0; s < 2; s++) {
         struct probe_leaf leaf;
@@ -247,7 +248,7 @@ static bool describe_elements(struct elements *e, struct ms_buf *b)
     return true;
 }
 
-static bool describe_files(const struct source__part *p, const struct source__leaf *l,
+static bool describe_files(const struct observe__part *p, const struct observe__leaf *l,
                            struct ms_buf *b)
 {
     struct probe_dump *d[2] = {NULL, NULL};
@@ -271,23 +272,23 @@ static bool describe_files(const struct source__part *p, const struct source__le
 /* ---- search -------------------------------------------------------------- */
 
 /* Returns the output with the largest difference; for a root, the leaf itself. */
-static uint32_t leaf_of(const struct source__part *p, const struct source__raw *r)
+static uint32_t leaf_of(const struct observe__part *p, const struct source__raw *r)
 {
-    const struct source__node *n = &p->nodes.p[r->node];
-    uint32_t best = SOURCE__NONE;
+    const struct observe__node *n = &p->nodes.p[r->node];
+    uint32_t best = OBSERVE__NONE;
     if (r->why == CMP_WHY_PARAMETER || r->why == CMP_WHY_INPUT)
         return r->leaf;
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        bool out = (l->flags & SOURCE__IS_OUT) && (l->flags & SOURCE__MEASURED);
-        if (out && (best == SOURCE__NONE || l->e > p->leaves.p[best].e))
+        const struct observe__leaf *l = &p->leaves.p[i];
+        bool out = (l->flags & OBSERVE__IS_OUT) && (l->flags & OBSERVE__MEASURED);
+        if (out && (best == OBSERVE__NONE || l->e > p->leaves.p[best].e))
             best = i;
     }
     return best;
 }
 
-bool source__find_pattern(const struct source__part *p, const struct source__raw *r, uint32_t place,
-                          struct ms_buf *b)
+bool source__find_pattern(const struct observe__part *p, const struct source__raw *r,
+                          uint32_t place, struct ms_buf *b)
 {
     const char *name = name_of_op(p, r);
     uint32_t leaf = leaf_of(p, r);
@@ -295,13 +296,13 @@ bool source__find_pattern(const struct source__part *p, const struct source__raw
         ms_buf_puts(b, name);
         return true;
     }
-    bool figures = r->cls == SOURCE__NUM && leaf != SOURCE__NONE && p->mode != PROBE_MODE_MD5;
+    bool figures = r->cls == SOURCE__NUM && leaf != OBSERVE__NONE && p->mode != PROBE_MODE_MD5;
     if (!figures || r->why == CMP_WHY_FLAG || r->why >= CMP_WHY_WIRING)
         return false;
-    const struct source__leaf *l = &p->leaves.p[leaf];
-    bool whole = l->row[0] != SOURCE__NONE && l->row[1] != SOURCE__NONE;
+    const struct observe__leaf *l = &p->leaves.p[leaf];
+    bool whole = l->row[0] != OBSERVE__NONE && l->row[1] != OBSERVE__NONE;
     if (p->mode == PROBE_MODE_TENSOR && place <= LOOKED_AT && whole &&
-        !(l->flags & SOURCE__SAME_SET) && isnan(l->scale) && describe_files(p, l, b))
+        !(l->flags & OBSERVE__SAME_SET) && isnan(l->scale) && describe_files(p, l, b))
         return true;
     return describe_figures(l, b);
 }

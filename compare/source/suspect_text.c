@@ -3,7 +3,7 @@
  * suspect_text: names of roles and rules, the message with a suspect's evidence, and the
  * module around it.
  */
-#include "compare/source/node_facts.h"
+#include "compare/observe/node_facts.h"
 #include "compare/source/suspect.h"
 #include "compare/source/suspect_kinds.h"
 
@@ -28,7 +28,7 @@ static const struct ms_message_kind kinds[CMP_WHYS] = {
 
 /* Returns the main explanation for the explained part of the difference: "inputs", "noise", or the
  * low type to which values are rounded. */
-static const char *excuse_of(const struct source__node *n)
+static const char *excuse_of(const struct observe__node *n)
 {
     if (n->in > n->floor)
         return "inputs";
@@ -46,15 +46,15 @@ static const char *excuse_of(const struct source__node *n)
     }
 }
 
-static struct ms_str path_of(const struct source__part *p, uint32_t leaf)
+static struct ms_str path_of(const struct observe__part *p, uint32_t leaf)
 {
-    if (leaf == SOURCE__NONE || p->leaves.p[leaf].path >= p->paths.n)
+    if (leaf == OBSERVE__NONE || p->leaves.p[leaf].path >= p->paths.n)
         return MS_STR("an input");
     return p->paths.p[p->leaves.p[leaf].path];
 }
 
-static void say_value(struct ms_message *m, const struct source__part *p,
-                      const struct source__node *n, const struct cmp_suspect *s)
+static void say_value(struct ms_message *m, const struct observe__part *p,
+                      const struct observe__node *n, const struct cmp_suspect *s)
 {
     ms_message_i64(m, "measured", p->mode == PROBE_MODE_TENSOR);
     ms_message_f64(m, "out", s->out);
@@ -65,24 +65,24 @@ static void say_value(struct ms_message *m, const struct source__part *p,
 }
 
 /* Adds the node whose output shows that values have another order. */
-static void say_reader(struct ms_message *m, const struct source__part *p,
+static void say_reader(struct ms_message *m, const struct observe__part *p,
                        const struct source__raw *r)
 {
-    if (r->reader == SOURCE__NONE)
+    if (r->reader == OBSERVE__NONE)
         return;
     ms_assert(r->reader < p->nodes.n);
-    ms_message_str(m, "reader", source__name(p, 1, p->nodes.p[r->reader].id[1]));
+    ms_message_str(m, "reader", observe__name(p, 1, p->nodes.p[r->reader].id[1]));
 }
 
 /* Adds the arguments for a parameter, or for an input that no recorded operator made. */
-static void say_root(struct ms_message *m, const struct source__part *p,
+static void say_root(struct ms_message *m, const struct observe__part *p,
                      const struct source__raw *r, const struct cmp_suspect *s)
 {
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_reader(m, p, r);
-    if (r->reader != SOURCE__NONE)
+    if (r->reader != OBSERVE__NONE)
         ms_message_str(m, "state", MS_STR("order"));
-    else if (p->leaves.p[r->leaf].flags & SOURCE__FLAGGED)
+    else if (p->leaves.p[r->leaf].flags & OBSERVE__FLAGGED)
         ms_message_str(m, "state", MS_STR("flag"));
     else if (p->mode == PROBE_MODE_MD5)
         ms_message_str(m, "state", MS_STR("md5"));
@@ -91,23 +91,23 @@ static void say_root(struct ms_message *m, const struct source__part *p,
 }
 
 /* Adds the node that wrote a tensor on a side; absent when no recorded node did. */
-static void say_maker(struct ms_message *m, const char *name, const struct source__part *p,
+static void say_maker(struct ms_message *m, const char *name, const struct observe__part *p,
                       unsigned side, uint32_t node)
 {
-    if (node != SOURCE__NONE)
-        ms_message_str(m, name, source__name(p, side, p->nodes.p[node].id[side]));
+    if (node != OBSERVE__NONE)
+        ms_message_str(m, name, observe__name(p, side, p->nodes.p[node].id[side]));
 }
 
 /* Adds the difference behind the region of a node that one side alone has, if it is known. */
-static void say_border(struct ms_message *m, const struct source__part *p,
+static void say_border(struct ms_message *m, const struct observe__part *p,
                        const struct source__raw *r)
 {
     uint32_t region = p->nodes.p[r->node].region;
-    if (r->reader == SOURCE__NONE && region != SOURCE__NONE && p->nodes.p[region].border > 0)
+    if (r->reader == OBSERVE__NONE && region != OBSERVE__NONE && p->nodes.p[region].border > 0)
         ms_message_f64(m, "e", p->nodes.p[region].border);
 }
 
-static void say_structure(struct ms_message *m, const struct source__part *p,
+static void say_structure(struct ms_message *m, const struct observe__part *p,
                           const struct source__raw *r)
 {
     if (source__is_reverted_cast(r)) {
@@ -119,33 +119,33 @@ static void say_structure(struct ms_message *m, const struct source__part *p,
         return;
     }
     say_reader(m, p, r);
-    if (r->leaf == SOURCE__NONE) {
+    if (r->leaf == OBSERVE__NONE) {
         say_border(m, p, r);
         return;
     }
-    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    const struct observe__leaf *l = &p->leaves.p[r->leaf];
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_maker(m, "maker", p, 1, l->maker[1]);
     ms_message_f64(m, "e", l->e);
 }
 
-static void say_wiring(struct ms_message *m, const struct source__part *p,
+static void say_wiring(struct ms_message *m, const struct observe__part *p,
                        const struct source__raw *r)
 {
-    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    const struct observe__leaf *l = &p->leaves.p[r->leaf];
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_maker(m, "maker", p, 1, l->maker[1]);
     say_maker(m, "golden_maker", p, 0, l->maker[0]);
     ms_message_f64(m, "e", l->e);
 }
 
-static void say_attribute(struct ms_message *m, const struct source__part *p,
+static void say_attribute(struct ms_message *m, const struct observe__part *p,
                           const struct source__raw *r, const struct cmp_suspect *s)
 {
     static const char *const side[] = {"there", "here"};
-    const struct source__leaf *l = &p->leaves.p[r->leaf];
+    const struct observe__leaf *l = &p->leaves.p[r->leaf];
     ms_message_str(m, "path", path_of(p, r->leaf));
-    for (unsigned i = 0; i < 2 && l->texts != SOURCE__NONE; i++) {
+    for (unsigned i = 0; i < 2 && l->texts != OBSERVE__NONE; i++) {
         if (p->texts.p[l->texts].text[i].p != NULL)
             ms_message_str(m, side[i], p->texts.p[l->texts].text[i]);
     }
@@ -155,10 +155,10 @@ static void say_attribute(struct ms_message *m, const struct source__part *p,
     ms_message_f64(m, "in", s->in);
 }
 
-static void fill_message(struct ms_message *m, const struct source__part *p,
+static void fill_message(struct ms_message *m, const struct observe__part *p,
                          const struct source__raw *r, const struct cmp_suspect *s)
 {
-    const struct source__node *n = &p->nodes.p[r->node];
+    const struct observe__node *n = &p->nodes.p[r->node];
     ms_message_begin(m, &kinds[r->why]);
     ms_message_i64(m, "later", (int64_t)s->later);
     if (s->more != 0)
@@ -219,7 +219,7 @@ static struct ms_str path_of_module(struct ms_str name)
     return probe_name_parts(path) > 1 ? probe_name_cut(path, 1) : path;
 }
 
-enum ms_rc source__find_module(const struct source__part *p, unsigned side, struct ms_str node,
+enum ms_rc source__find_module(const struct observe__part *p, unsigned side, struct ms_str node,
                                struct ms_arena *arena, struct ms_str *out, struct ms_err *err)
 {
     struct ms_buf b = {.max = 1 << 20};
@@ -256,7 +256,7 @@ enum ms_rc source__keep_message(struct cmp_source *s, const struct ms_message *m
 enum ms_rc source__describe(struct cmp_source *s, const struct source__raw *raw,
                             struct cmp_suspect *out, struct ms_err *err)
 {
-    const struct source__part *p = s->parts.p[raw->part];
+    const struct observe__part *p = s->parts.p[raw->part];
     struct ms_buf b = {.max = 1 << 16};
     struct ms_message m;
     ms_assert(raw->why < CMP_WHYS);

@@ -20,16 +20,16 @@ static const double least = 1e-3, times = 10, share = 1e-5, share_low = 0.02;
  * compared instead, see update_results.h. */
 bool source__is_update(const struct source__judge *j, uint32_t i)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
+    const struct observe__node *n = &j->p->nodes.p[i];
     return i >= j->after_backward && n->dir == PROBE_FORWARD && n->kind == PROBE_NODE_API &&
            !j->p->frameworks;
 }
 
 /* ---- gradients between backward and update --------------------------------- */
 
-static bool is_in_place(const struct source__part *p, const struct source__node *n)
+static bool is_in_place(const struct observe__part *p, const struct observe__node *n)
 {
-    return source__is_in_place(p->ops.p[n->op].name);
+    return observe__is_in_place(p->ops.p[n->op].name);
 }
 
 /* Returns the norm of the largest gradient that the update reads before it changes a tensor, as for clipping;
@@ -38,7 +38,7 @@ static float largest_entering(const struct source__judge *j)
 {
     float largest = 0;
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
+        const struct observe__node *n = &j->p->nodes.p[i];
         if (!source__is_update(j, i))
             continue;
         if (largest > 0 && is_in_place(j->p, n))
@@ -56,7 +56,7 @@ void source__weigh_gradients(struct source__judge *j)
     j->gradient_off = 0;
     j->gradient_norm = 0;
     for (uint32_t i = 0; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
+        const struct observe__node *n = &j->p->nodes.p[i];
         if (i >= j->after_backward && n->kind != PROBE_NODE_PGRAD)
             continue;
         if (source__is_comparable(j, i))
@@ -70,19 +70,19 @@ void source__weigh_gradients(struct source__judge *j)
         j->gradient_norm = largest_entering(j);
 }
 
-bool source__is_gradient(const struct source__judge *j, const struct source__leaf *l)
+bool source__is_gradient(const struct source__judge *j, const struct observe__leaf *l)
 {
-    unsigned want = SOURCE__REAL | SOURCE__MEASURED, shun = SOURCE__IS_OUT;
+    unsigned want = OBSERVE__REAL | OBSERVE__MEASURED, shun = OBSERVE__IS_OUT;
     bool own = false;
     for (unsigned s = 0; s < 2; s++)
-        own |= l->maker[s] != SOURCE__NONE && l->maker[s] >= j->after_backward &&
+        own |= l->maker[s] != OBSERVE__NONE && l->maker[s] >= j->after_backward &&
                j->p->nodes.p[l->maker[s]].kind != PROBE_NODE_PGRAD;
-    return (l->flags & (want | shun)) == want && (l->flags & SOURCE__IS_PARAM) == 0 && !own;
+    return (l->flags & (want | shun)) == want && (l->flags & OBSERVE__IS_PARAM) == 0 && !own;
 }
 
-static bool is_off(const struct source__judge *j, const struct source__leaf *l)
+static bool is_off(const struct source__judge *j, const struct observe__leaf *l)
 {
-    if (l->flags & SOURCE__FLAGGED)
+    if (l->flags & OBSERVE__FLAGGED)
         return !j->flag_seen;
     return l->e > fmax(least, times * j->gradient_off) &&
            (double)l->e * l->norm > (j->low ? share_low : share) * j->gradient_norm;
@@ -90,15 +90,15 @@ static bool is_off(const struct source__judge *j, const struct source__leaf *l)
 
 enum ms_rc source__check_update(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
+    const struct observe__node *n = &j->p->nodes.p[i];
     if (j->update_seen || j->explained || j->p->mode == PROBE_MODE_MD5 || !source__is_update(j, i))
         return MS_OK;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
+        const struct observe__leaf *l = &j->p->leaves.p[k];
         if (!source__is_gradient(j, l) || !is_off(j, l))
             continue;
         double past = fmax(j->gradient_off, n->tiny);
-        double s = l->flags & SOURCE__FLAGGED ? 4 : log10(l->e / past);
+        double s = l->flags & OBSERVE__FLAGGED ? 4 : log10(l->e / past);
         struct source__raw raw = source__raw_of(n, CMP_WHY_INPUT, SOURCE__NUM, s);
         raw.leaf = k;
         raw.in = l->e;
@@ -113,16 +113,16 @@ enum ms_rc source__check_update(struct source__judge *j, uint32_t i, struct ms_e
 
 /* Updates in place that only one side makes. */
 struct alone {
-    uint32_t first[2]; /* first of them; SOURCE__NONE: there is none */
+    uint32_t first[2]; /* first of them; OBSERVE__NONE: there is none */
     uint32_t all[2];   /* all recorded updates, paired or not */
     bool moves[2];     /* one of them changes a tensor of several elements */
 };
 
-static bool is_tensor_changed(const struct source__part *p, const struct source__node *n)
+static bool is_tensor_changed(const struct observe__part *p, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        const struct source__leaf *l = &p->leaves.p[i];
-        if ((l->flags & SOURCE__IS_OUT) && l->count > 1 &&
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) && l->count > 1 &&
             ms_dtype_kind((enum ms_dtype)l->dtype[1]) == MS_DTK_FLOAT)
             return true;
     }
@@ -131,9 +131,9 @@ static bool is_tensor_changed(const struct source__part *p, const struct source_
 
 /* Tells whether later operators of both sides read what a region has made, and read the same: the
  * region is another form, such as clipping by hand. */
-static bool is_confirmed(const struct source__part *p, const struct source__node *n)
+static bool is_confirmed(const struct observe__part *p, const struct observe__node *n)
 {
-    return n->region != SOURCE__NONE && n->structure == SOURCE__HARMLESS &&
+    return n->region != OBSERVE__NONE && n->structure == OBSERVE__HARMLESS &&
            !isnan(p->nodes.p[n->region].border);
 }
 
@@ -141,15 +141,16 @@ static bool is_confirmed(const struct source__part *p, const struct source__node
  * both sides has written: an average of the weights is kept, beside the training. */
 static bool reads_update(const struct source__judge *j, uint32_t i)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
-    unsigned side = n->id[1] != SOURCE__NONE;
+    const struct observe__node *n = &j->p->nodes.p[i];
+    unsigned side = n->id[1] != OBSERVE__NONE;
     for (uint32_t k = n->leaf + 1; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
+        const struct observe__leaf *l = &j->p->leaves.p[k];
         uint32_t maker = l->maker[side];
-        if ((l->flags & SOURCE__IS_OUT) || l->count <= 1 || maker >= i || maker < j->after_backward)
+        if ((l->flags & OBSERVE__IS_OUT) || l->count <= 1 || maker >= i ||
+            maker < j->after_backward)
             continue;
-        const struct source__node *from = &j->p->nodes.p[maker];
-        if (from->id[1 - side] != SOURCE__NONE && is_in_place(j->p, from))
+        const struct observe__node *from = &j->p->nodes.p[maker];
+        if (from->id[1 - side] != OBSERVE__NONE && is_in_place(j->p, from))
             return true;
     }
     return false;
@@ -162,11 +163,11 @@ enum { NEAR = 4 };
  * result, reads an updated weight. */
 static bool is_average(const struct source__judge *j, uint32_t i)
 {
-    unsigned side = j->p->nodes.p[i].id[1] != SOURCE__NONE;
+    unsigned side = j->p->nodes.p[i].id[1] != OBSERVE__NONE;
     for (uint32_t k = i; k < j->p->nodes.n && k < i + NEAR; k++) {
-        const struct source__node *n = &j->p->nodes.p[k];
+        const struct observe__node *n = &j->p->nodes.p[k];
         bool own = k == i || (n->nleaf != 0 && j->p->leaves.p[n->leaf].maker[side] == i);
-        bool alone = n->id[1 - side] == SOURCE__NONE && source__is_update(j, k);
+        bool alone = n->id[1 - side] == OBSERVE__NONE && source__is_update(j, k);
         if (own && alone && is_in_place(j->p, n) && reads_update(j, k))
             return true;
     }
@@ -177,31 +178,32 @@ static bool is_average(const struct source__judge *j, uint32_t i)
 static uint32_t find_average(const struct source__judge *j, unsigned side)
 {
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
-        if (n->id[1 - side] == SOURCE__NONE && source__is_update(j, i) && is_in_place(j->p, n) &&
+        const struct observe__node *n = &j->p->nodes.p[i];
+        if (n->id[1 - side] == OBSERVE__NONE && source__is_update(j, i) && is_in_place(j->p, n) &&
             is_average(j, i))
             return n->op;
     }
-    return SOURCE__NONE;
+    return OBSERVE__NONE;
 }
 
 static struct alone find_alone(const struct source__judge *j)
 {
-    struct alone a = {.first = {SOURCE__NONE, SOURCE__NONE}};
+    struct alone a = {.first = {OBSERVE__NONE, OBSERVE__NONE}};
     /* Averages that the target keeps beside the training; none where the golden side keeps them elsewhere. */
-    const uint32_t average = find_average(j, 0) == SOURCE__NONE ? find_average(j, 1) : SOURCE__NONE;
+    const uint32_t average =
+        find_average(j, 0) == OBSERVE__NONE ? find_average(j, 1) : OBSERVE__NONE;
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
+        const struct observe__node *n = &j->p->nodes.p[i];
         if (!source__is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n))
             continue;
-        if (average != SOURCE__NONE && n->id[0] == SOURCE__NONE &&
+        if (average != OBSERVE__NONE && n->id[0] == OBSERVE__NONE &&
             (n->op == average || is_average(j, i)))
             continue;
         for (unsigned s = 0; s < 2; s++) {
-            a.all[s] += n->id[s] != SOURCE__NONE;
-            if (n->id[1 - s] != SOURCE__NONE)
+            a.all[s] += n->id[s] != OBSERVE__NONE;
+            if (n->id[1 - s] != OBSERVE__NONE)
                 continue;
-            a.first[s] = a.first[s] == SOURCE__NONE ? i : a.first[s];
+            a.first[s] = a.first[s] == OBSERVE__NONE ? i : a.first[s];
             a.moves[s] |= is_tensor_changed(j->p, n);
         }
     }
@@ -222,7 +224,7 @@ static void blame_region(struct source__judge *j, uint32_t first)
 {
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         if (j->p->nodes.p[i].region == j->p->nodes.p[first].region)
-            j->p->nodes.p[i].structure = SOURCE__HARMFUL;
+            j->p->nodes.p[i].structure = OBSERVE__HARMFUL;
     }
 }
 
@@ -230,17 +232,17 @@ static void blame_region(struct source__judge *j, uint32_t first)
  * an update has written, and a later operator of the step reads its result. */
 static bool is_woven(const struct source__judge *j, uint32_t i)
 {
-    const struct source__node *n = &j->p->nodes.p[i];
-    unsigned side = n->id[1] != SOURCE__NONE;
-    if (!source__is_update(j, i) || n->id[1 - side] != SOURCE__NONE || n->replaced ||
+    const struct observe__node *n = &j->p->nodes.p[i];
+    unsigned side = n->id[1] != OBSERVE__NONE;
+    if (!source__is_update(j, i) || n->id[1 - side] != OBSERVE__NONE || n->replaced ||
         !is_confirmed(j->p, n))
         return false;
     for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
-        const struct source__leaf *l = &j->p->leaves.p[k];
-        const struct source__node *maker =
+        const struct observe__leaf *l = &j->p->leaves.p[k];
+        const struct observe__node *maker =
             l->maker[side] < i ? &j->p->nodes.p[l->maker[side]] : NULL;
-        if (maker != NULL && (l->flags & SOURCE__IS_OUT) == 0 && l->count > 1 &&
-            l->maker[side] >= j->after_backward && maker->id[1 - side] != SOURCE__NONE &&
+        if (maker != NULL && (l->flags & OBSERVE__IS_OUT) == 0 && l->count > 1 &&
+            l->maker[side] >= j->after_backward && maker->id[1 - side] != OBSERVE__NONE &&
             is_in_place(j->p, maker))
             return true;
     }
@@ -252,10 +254,10 @@ static bool is_woven(const struct source__judge *j, uint32_t i)
 static enum ms_rc check_kind(struct source__judge *j, struct ms_err *err)
 {
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
-        const struct source__node *n = &j->p->nodes.p[i];
+        const struct observe__node *n = &j->p->nodes.p[i];
         if (!is_woven(j, i))
             continue;
-        enum cmp_why why = n->id[0] == SOURCE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+        enum cmp_why why = n->id[0] == OBSERVE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
         return source__add_suspect(j, i, source__raw_of(n, why, SOURCE__STRUCTURE, 0), err);
     }
     return MS_OK;
@@ -272,8 +274,8 @@ enum ms_rc source__check_update_calls(struct source__judge *j, struct ms_err *er
         return check_kind(j, err);
     unsigned side = a.moves[1];
     uint32_t first = a.first[side];
-    ms_assert(first != SOURCE__NONE);
-    if (j->p->nodes.p[first].region != SOURCE__NONE)
+    ms_assert(first != OBSERVE__NONE);
+    if (j->p->nodes.p[first].region != OBSERVE__NONE)
         blame_region(j, first);
     enum cmp_why why = side == 1 ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
     struct source__raw raw = source__raw_of(&j->p->nodes.p[first], why, SOURCE__NUM, 1);

@@ -10,7 +10,7 @@
 /* Tells whether a node is an operator behind the backward pass, as of the optimizer. */
 bool source__is_update(const struct source__judge *j, uint32_t i);
 /* Tells whether an input comes straight from the backward pass on both sides. */
-bool source__is_gradient(const struct source__judge *j, const struct source__leaf *l);
+bool source__is_gradient(const struct source__judge *j, const struct observe__leaf *l);
 /* Computes j->gradient_off and j->gradient_norm from the gradients of the backward pass. */
 void source__weigh_gradients(struct source__judge *j);
 /* Rule: an operator after the backward pass reads a gradient that differs far more than all

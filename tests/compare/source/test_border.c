@@ -4,8 +4,8 @@
  * nodes that is made by hand.
  */
 #include "compare/align/likeness.h"
+#include "compare/observe/node_facts.h"
 #include "compare/source/border.h"
-#include "compare/source/node_facts.h"
 #include "compare/source/raw_suspects.h"
 #include "tests/support/check.h"
 
@@ -15,23 +15,23 @@ enum { FORMULA, LONE, BACKWARD, GRADIENT, SMALL, NODES };
 enum { OF_LARGE, OF_SMALL, WEIGHT, OTHER, LEAVES };
 
 struct hand {
-    struct source__op op;
-    struct source__node node[NODES];
-    struct source__leaf leaf[LEAVES];
-    struct source__part part;
+    struct observe__op op;
+    struct observe__node node[NODES];
+    struct observe__leaf leaf[LEAVES];
+    struct observe__part part;
     struct cmp_source source;
     struct source__judge judge;
     struct ms_err err;
 };
 
-static struct source__node node_of(unsigned kind, unsigned dir)
+static struct observe__node node_of(unsigned kind, unsigned dir)
 {
-    return (struct source__node){.kind = (uint8_t)kind,
-                                 .dir = (uint8_t)dir,
-                                 .flags = SOURCE__OUT_MEASURED,
-                                 .region = SOURCE__NONE,
-                                 .floor = 1e-6F,
-                                 .tiny = 1e-6F};
+    return (struct observe__node){.kind = (uint8_t)kind,
+                                  .dir = (uint8_t)dir,
+                                  .flags = OBSERVE__OUT_MEASURED,
+                                  .region = OBSERVE__NONE,
+                                  .floor = 1e-6F,
+                                  .tiny = 1e-6F};
 }
 
 /* FORMULA differs and fades; LONE exists in the target only, and what is read behind it differs by `border`;
@@ -43,19 +43,19 @@ static void set_up(struct hand *h, float border, float large, float small)
     h->node[FORMULA] = node_of(PROBE_NODE_API, PROBE_FORWARD);
     h->node[FORMULA].fades = true;
     h->node[LONE] = node_of(PROBE_NODE_API, PROBE_FORWARD);
-    h->node[LONE].id[0] = SOURCE__NONE;
+    h->node[LONE].id[0] = OBSERVE__NONE;
     h->node[LONE].region = LONE;
     h->node[LONE].border = border;
-    h->node[LONE].structure = SOURCE__HARMFUL;
+    h->node[LONE].structure = OBSERVE__HARMFUL;
     h->node[BACKWARD] = node_of(PROBE_NODE_API, PROBE_BACKWARD);
     for (uint32_t i = 0; i < 2; i++) {
         h->node[GRADIENT + i] = node_of(PROBE_NODE_PGRAD, PROBE_BACKWARD);
         h->node[GRADIENT + i].leaf = i;
         h->node[GRADIENT + i].nleaf = 1;
-        h->leaf[i] = (struct source__leaf){
-            .flags = SOURCE__MEASURED, .e = i == 0 ? large : small, .norm = i == 0 ? 1 : 1e-7F};
+        h->leaf[i] = (struct observe__leaf){
+            .flags = OBSERVE__MEASURED, .e = i == 0 ? large : small, .norm = i == 0 ? 1 : 1e-7F};
     }
-    h->leaf[WEIGHT] = (struct source__leaf){.flags = SOURCE__IS_PARAM | SOURCE__ROOT};
+    h->leaf[WEIGHT] = (struct observe__leaf){.flags = OBSERVE__IS_PARAM | OBSERVE__ROOT};
     h->part.ops.p = &h->op;
     h->part.ops.n = 1;
     h->part.nodes.p = h->node;
@@ -63,7 +63,7 @@ static void set_up(struct hand *h, float border, float large, float small)
     h->part.leaves.p = h->leaf;
     h->part.leaves.n = LEAVES;
     h->judge = (struct source__judge){
-        .s = &h->source, .p = &h->part, .after_backward = NODES, .judged = SOURCE__NONE};
+        .s = &h->source, .p = &h->part, .after_backward = NODES, .judged = OBSERVE__NONE};
 }
 
 /* Adds one suspect and returns whether it remains. */
@@ -80,12 +80,12 @@ static bool remains(struct hand *h, uint32_t node, enum cmp_why why, enum source
 
 static bool value_remains(struct hand *h, uint32_t node)
 {
-    return remains(h, node, CMP_WHY_VALUE, SOURCE__NUM, SOURCE__NONE);
+    return remains(h, node, CMP_WHY_VALUE, SOURCE__NUM, OBSERVE__NONE);
 }
 
 static bool lone_remains(struct hand *h)
 {
-    return remains(h, LONE, CMP_WHY_EXTRA, SOURCE__STRUCTURE, SOURCE__NONE);
+    return remains(h, LONE, CMP_WHY_EXTRA, SOURCE__STRUCTURE, OBSERVE__NONE);
 }
 
 START_TEST(nothing_is_a_suspect_whose_borders_agree)
@@ -94,7 +94,7 @@ START_TEST(nothing_is_a_suspect_whose_borders_agree)
     set_up(&h, 1e-7F, 1e-6F, 1e-6F);
     ck_assert(!value_remains(&h, FORMULA));
     ck_assert(!value_remains(&h, BACKWARD));
-    h.op.flags = SOURCE__CAST;
+    h.op.flags = OBSERVE__CAST;
     ck_assert(!lone_remains(&h));
     h.node[FORMULA].fades = false; /* a later value carries the difference on */
     ck_assert(value_remains(&h, FORMULA));
@@ -129,16 +129,16 @@ START_TEST(facts_remain)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     ck_assert(lone_remains(&h)); /* nobody reads it, so nothing says what it does */
-    h.op = source__op_of(MS_STR("Tensor.clone")); /* it hands on its value */
+    h.op = observe__op_of(MS_STR("Tensor.clone")); /* it hands on its value */
     ck_assert(lone_remains(&h));
-    h.op = source__op_of(MS_STR("Tensor.transpose"));
+    h.op = observe__op_of(MS_STR("Tensor.transpose"));
     ck_assert(!lone_remains(&h));
-    h.op.flags = SOURCE__CAST;
+    h.op.flags = OBSERVE__CAST;
     ck_assert(!lone_remains(&h));
-    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OBSERVE__NONE));
     h.node[FORMULA].fades = false;
-    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__NUM, SOURCE__NONE));
-    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, SOURCE__NONE)); /* no_grad */
+    ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__NUM, OBSERVE__NONE));
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OBSERVE__NONE)); /* no_grad */
     ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT)); /* a frozen parameter */
     h.node[FORMULA].fades = true;
     h.node[FORMULA].leaf = WEIGHT; /* a parameter that one side lacks */
@@ -153,14 +153,14 @@ START_TEST(a_part_of_another_form_is_no_fact)
 {
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
-    h.leaf[OTHER] = (struct source__leaf){.maker = {SOURCE__NONE, SOURCE__NONE}};
+    h.leaf[OTHER] = (struct observe__leaf){.maker = {OBSERVE__NONE, OBSERVE__NONE}};
     h.node[LONE].leaf = OTHER;
     h.node[LONE].nleaf = 1;
-    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OBSERVE__NONE));
     h.leaf[OTHER].maker[1] = FORMULA;
-    ck_assert(!remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OBSERVE__NONE));
     h.node[FORMULA].fades = false;
-    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OBSERVE__NONE));
     ms_vec_free(&h.source.raws);
 }
 END_TEST
@@ -171,7 +171,7 @@ START_TEST(data_that_wants_a_gradient_is_no_suspect)
     set_up(&h, NAN, 1e-6F, 1e-6F);
     h.node[FORMULA].fades = false;
     h.leaf[OTHER] =
-        (struct source__leaf){.flags = SOURCE__ROOT, .maker = {SOURCE__NONE, SOURCE__NONE}};
+        (struct observe__leaf){.flags = OBSERVE__ROOT, .maker = {OBSERVE__NONE, OBSERVE__NONE}};
     ck_assert(!remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, OTHER));
     ck_assert(remains(&h, FORMULA, CMP_WHY_GRAD, SOURCE__SOFT, WEIGHT));
     ms_vec_free(&h.source.raws);
@@ -184,9 +184,9 @@ START_TEST(a_type_that_holds_the_same_values_is_no_suspect)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     h.node[FORMULA].fades = false;
-    h.leaf[OTHER] = (struct source__leaf){.flags = SOURCE__ROOT,
-                                          .maker = {SOURCE__NONE, SOURCE__NONE},
-                                          .dtype = {MS_DT_I64, MS_DT_BOOL}};
+    h.leaf[OTHER] = (struct observe__leaf){.flags = OBSERVE__ROOT,
+                                           .maker = {OBSERVE__NONE, OBSERVE__NONE},
+                                           .dtype = {MS_DT_I64, MS_DT_BOOL}};
     ck_assert(!remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
     h.leaf[OTHER].flags = 0; /* what an operator made */
     ck_assert(remains(&h, FORMULA, CMP_WHY_DTYPE, SOURCE__HARD, OTHER));
@@ -208,7 +208,7 @@ START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
     h.part.names[0].p = &golden;
     h.part.names[1].p = &target;
     h.part.names[0].n = h.part.names[1].n = 1;
-    h.leaf[OTHER].texts = SOURCE__NONE;
+    h.leaf[OTHER].texts = OBSERVE__NONE;
     h.node[FORMULA].fades = false;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     h.node[FORMULA].in = 0.5F;
@@ -216,7 +216,7 @@ START_TEST(another_factor_of_other_values_is_no_suspect_where_results_agree)
     h.node[FORMULA].out = 0.5F;
     ck_assert(remains(&h, FORMULA, CMP_WHY_SCALAR, SOURCE__SOFT, OTHER));
     h.node[FORMULA].in = h.node[FORMULA].out = 0;
-    struct source__value_texts texts = {.text = {MS_STR("2"), MS_STR("3")}};
+    struct observe__value_texts texts = {.text = {MS_STR("2"), MS_STR("3")}};
     h.part.texts.p = &texts;
     h.part.texts.n = 1;
     h.leaf[OTHER].texts = 0;
@@ -254,9 +254,9 @@ START_TEST(an_operator_that_moved_remains)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     h.node[FORMULA].fades = false;
-    ck_assert(remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__STRUCTURE, SOURCE__NONE));
+    ck_assert(remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__STRUCTURE, OBSERVE__NONE));
     h.node[FORMULA].fades = true;
-    ck_assert(!remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__STRUCTURE, SOURCE__NONE));
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_MOVED, SOURCE__STRUCTURE, OBSERVE__NONE));
     ms_vec_free(&h.source.raws);
 }
 END_TEST
@@ -266,14 +266,14 @@ START_TEST(a_part_of_another_formula_is_no_suspect)
 {
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
-    h.op = source__op_of(MS_STR("Tensor.mean"));
-    h.leaf[OTHER] = (struct source__leaf){.maker = {SOURCE__NONE, SOURCE__NONE}};
+    h.op = observe__op_of(MS_STR("Tensor.mean"));
+    h.leaf[OTHER] = (struct observe__leaf){.maker = {OBSERVE__NONE, OBSERVE__NONE}};
     h.node[LONE].leaf = OTHER;
     h.node[LONE].nleaf = 1;
     ck_assert(lone_remains(&h));
     h.leaf[OTHER].maker[1] = FORMULA;
     ck_assert(!lone_remains(&h)); /* both are means */
-    h.op = source__op_of(MS_STR("Tensor.frobnicate"));
+    h.op = observe__op_of(MS_STR("Tensor.frobnicate"));
     ck_assert(lone_remains(&h));
     h.node[FORMULA].out = 0.5F;
     ck_assert(!lone_remains(&h));
@@ -311,17 +311,17 @@ static bool scalar_remains(struct hand *h)
 START_TEST(another_way_to_the_same_update_is_no_suspect)
 {
     struct hand h;
-    struct source__value_texts texts = {.text = {MS_STR("0.9"), MS_STR("0.8")}};
+    struct observe__value_texts texts = {.text = {MS_STR("0.9"), MS_STR("0.8")}};
     set_up(&h, 0.5F, 1e-6F, 1e-6F);
     h.judge.after_backward = 0;
-    h.op = source__op_of(MS_STR("Torch._foreach_norm"));
+    h.op = observe__op_of(MS_STR("Torch._foreach_norm"));
     h.part.texts.p = &texts;
     h.part.texts.n = 1;
     h.leaf[OTHER].texts = 0;
     ck_assert(lone_remains(&h));
     h.part.do_updates_agree = true;
     ck_assert(!lone_remains(&h));
-    h.op = source__op_of(MS_STR("Tensor.mul_")); /* gradients scaled before they are clipped */
+    h.op = observe__op_of(MS_STR("Tensor.mul_")); /* gradients scaled before they are clipped */
     ck_assert(lone_remains(&h));
     ck_assert(scalar_remains(&h)); /* the first step of Adam hides its rates */
     h.node[FORMULA].in = 0.5F;
@@ -339,8 +339,8 @@ START_TEST(calls_that_changed_places_are_no_suspects)
     struct hand h;
     set_up(&h, NAN, 1e-6F, 1e-6F);
     h.node[FORMULA].fades = false;
-    h.leaf[OTHER] = (struct source__leaf){
-        .flags = SOURCE__IS_PARAM | SOURCE__ROOT, .e = 0.3F, .count = 9, .value = 1};
+    h.leaf[OTHER] = (struct observe__leaf){
+        .flags = OBSERVE__IS_PARAM | OBSERVE__ROOT, .e = 0.3F, .count = 9, .value = 1};
     h.leaf[WEIGHT] = h.leaf[OTHER];
     h.node[FORMULA].leaf = OTHER;
     h.node[FORMULA].nleaf = 1;

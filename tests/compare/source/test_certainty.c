@@ -8,9 +8,9 @@
 enum { NODES = 5, SUSPECTS = 4 };
 
 struct hand {
-    struct source__node node[NODES];
+    struct observe__node node[NODES];
     struct ms_str name[NODES];
-    struct source__part part, *parts;
+    struct observe__part part, *parts;
     struct cmp_suspect list[SUSPECTS];
     struct cmp_source source;
 };
@@ -21,9 +21,9 @@ static void set_up(struct hand *h, enum probe_mode mode)
     static const char *const names[NODES] = {"A", "B", "C", "D", "E"};
     *h = (struct hand){.part = {.mode = mode, .has_apis = true, .number = 7}};
     for (uint32_t i = 0; i < NODES; i++) {
-        h->node[i] = (struct source__node){.kind = i == 0 ? PROBE_NODE_MODULE : PROBE_NODE_API,
-                                           .dir = PROBE_FORWARD,
-                                           .id = {i, i}};
+        h->node[i] = (struct observe__node){.kind = i == 0 ? PROBE_NODE_MODULE : PROBE_NODE_API,
+                                            .dir = PROBE_FORWARD,
+                                            .id = {i, i}};
         h->name[i] = ms_str_of(names[i]);
     }
     h->part.nodes.p = h->node;

@@ -11,9 +11,9 @@ enum { CONV, CONV_BACK, EARLIER_BACK, SCALE, LAST_BACK, NODES };
 enum { GRADIENT, PASSED_ON, SCALED, UNMADE, LEAVES };
 
 struct hand {
-    struct source__node node[NODES];
-    struct source__leaf leaf[LEAVES];
-    struct source__part part;
+    struct observe__node node[NODES];
+    struct observe__leaf leaf[LEAVES];
+    struct observe__part part;
     struct source__judge judge;
 };
 
@@ -22,16 +22,16 @@ static void set_up(struct hand *h)
     *h = (struct hand){.part = {.has_apis = true}};
     for (uint32_t i = 0; i < NODES; i++) {
         bool backward = i != CONV && i != SCALE;
-        h->node[i] = (struct source__node){.kind = PROBE_NODE_API,
-                                           .dir = backward ? PROBE_BACKWARD : PROBE_FORWARD,
-                                           .forward = backward ? CONV : SOURCE__NONE};
+        h->node[i] = (struct observe__node){.kind = PROBE_NODE_API,
+                                            .dir = backward ? PROBE_BACKWARD : PROBE_FORWARD,
+                                            .forward = backward ? CONV : OBSERVE__NONE};
     }
     h->node[CONV].is_read = true;
-    h->node[SCALE].id[1] = SOURCE__NONE; /* the target lacks it */
+    h->node[SCALE].id[1] = OBSERVE__NONE; /* the target lacks it */
     for (uint32_t i = 0; i < LEAVES; i++)
-        h->leaf[i] = (struct source__leaf){
-            .flags = SOURCE__MEASURED, .e = 0.5F, .maker = {SOURCE__NONE, SOURCE__NONE}};
-    h->leaf[GRADIENT].flags |= SOURCE__ROOT;
+        h->leaf[i] = (struct observe__leaf){
+            .flags = OBSERVE__MEASURED, .e = 0.5F, .maker = {OBSERVE__NONE, OBSERVE__NONE}};
+    h->leaf[GRADIENT].flags |= OBSERVE__ROOT;
     h->leaf[PASSED_ON].maker[0] = h->leaf[PASSED_ON].maker[1] = CONV_BACK;
     h->node[CONV_BACK].leaf = GRADIENT;
     h->node[EARLIER_BACK].leaf = PASSED_ON;
@@ -67,7 +67,7 @@ START_TEST(where_no_later_operator_parts_the_gradient_counts)
     h.node[SCALE].id[1] = 0;
     h.node[SCALE].leaf = SCALED; /* it makes another value of equal ones */
     h.node[SCALE].nleaf = 1;
-    h.leaf[SCALED].flags |= SOURCE__IS_OUT;
+    h.leaf[SCALED].flags |= OBSERVE__IS_OUT;
     source__mark_second_passes(&h.judge);
     ck_assert(h.node[CONV_BACK].second_pass);
 }
@@ -98,8 +98,8 @@ START_TEST(a_loss_that_parts_by_what_is_not_recorded_ends_the_first_pass)
         h.node[SCALE].id[1] = 0;
         h.node[SCALE].leaf = SCALED;
         h.node[SCALE].nleaf = 2;
-        h.leaf[SCALED].flags |= SOURCE__IS_OUT;
-        h.leaf[UNMADE].flags |= SOURCE__ROOT | (is_weight ? SOURCE__IS_PARAM : 0);
+        h.leaf[SCALED].flags |= OBSERVE__IS_OUT;
+        h.leaf[UNMADE].flags |= OBSERVE__ROOT | (is_weight ? OBSERVE__IS_PARAM : 0);
         source__mark_second_passes(&h.judge);
         ck_assert_int_eq(h.node[CONV_BACK].second_pass, !is_weight);
         ck_assert(!h.node[LAST_BACK].second_pass);

@@ -14,23 +14,23 @@ enum { FIRST, LONE, READER, GRADIENT, BACKWARD, NODES };
 enum { READ = 0, OF_PARAMETER = 1, LEAVES = 2 };
 
 struct hand {
-    struct source__op op;
-    struct source__node node[NODES];
-    struct source__leaf leaf[LEAVES];
-    struct source__part part;
+    struct observe__op op;
+    struct observe__node node[NODES];
+    struct observe__leaf leaf[LEAVES];
+    struct observe__part part;
     struct cmp_source source;
     struct source__judge judge;
     struct ms_err err;
 };
 
-static struct source__node node_of(unsigned kind, unsigned dir, float out)
+static struct observe__node node_of(unsigned kind, unsigned dir, float out)
 {
-    return (struct source__node){.kind = (uint8_t)kind,
-                                 .dir = (uint8_t)dir,
-                                 .flags = SOURCE__OUT_MEASURED,
-                                 .out = out,
-                                 .floor = 1e-6F,
-                                 .tiny = 1e-6F};
+    return (struct observe__node){.kind = (uint8_t)kind,
+                                  .dir = (uint8_t)dir,
+                                  .flags = OBSERVE__OUT_MEASURED,
+                                  .out = out,
+                                  .floor = 1e-6F,
+                                  .tiny = 1e-6F};
 }
 
 /* FIRST agrees; LONE exists in the golden run only; READER reads it and is off by `off`; the gradient of a
@@ -40,7 +40,7 @@ static void set_up(struct hand *h, float off, float gradient)
     *h = (struct hand){.part = {.has_apis = true, .root_floor = NAN}};
     h->node[FIRST] = node_of(PROBE_NODE_API, PROBE_FORWARD, 1e-7F);
     h->node[LONE] = node_of(PROBE_NODE_API, PROBE_FORWARD, 0);
-    h->node[LONE].id[1] = SOURCE__NONE;
+    h->node[LONE].id[1] = OBSERVE__NONE;
     h->node[READER] = node_of(PROBE_NODE_API, PROBE_FORWARD, off);
     h->node[READER].leaf = READ;
     h->node[READER].nleaf = 1;
@@ -48,9 +48,9 @@ static void set_up(struct hand *h, float off, float gradient)
     h->node[GRADIENT].leaf = OF_PARAMETER;
     h->node[GRADIENT].nleaf = 1;
     h->node[BACKWARD] = node_of(PROBE_NODE_API, PROBE_BACKWARD, off);
-    h->leaf[READ] = (struct source__leaf){.maker = {LONE, FIRST}};
-    h->leaf[OF_PARAMETER] = (struct source__leaf){
-        .maker = {SOURCE__NONE, SOURCE__NONE}, .flags = SOURCE__MEASURED, .e = gradient};
+    h->leaf[READ] = (struct observe__leaf){.maker = {LONE, FIRST}};
+    h->leaf[OF_PARAMETER] = (struct observe__leaf){
+        .maker = {OBSERVE__NONE, OBSERVE__NONE}, .flags = OBSERVE__MEASURED, .e = gradient};
     h->part.ops.p = &h->op;
     h->part.ops.n = 1;
     h->part.nodes.p = h->node;
@@ -78,7 +78,7 @@ START_TEST(an_operator_without_a_partner_before_a_jump_is_named)
     ms_vec_free(&h.source.raws);
 
     set_up(&h, 0.5F, 0.1F); /* of the target */
-    h.node[LONE].id[0] = SOURCE__NONE;
+    h.node[LONE].id[0] = OBSERVE__NONE;
     h.node[LONE].id[1] = 0;
     h.leaf[READ].maker[0] = FIRST;
     h.leaf[READ].maker[1] = LONE;

@@ -10,10 +10,10 @@ enum { CLIP, DECAY, NODES };
 enum { LARGE, CANCELLED, WEIGHT, LEAVES };
 
 struct hand {
-    struct source__op op;
-    struct source__node node[NODES];
-    struct source__leaf leaf[LEAVES];
-    struct source__part part;
+    struct observe__op op;
+    struct observe__node node[NODES];
+    struct observe__leaf leaf[LEAVES];
+    struct observe__part part;
     struct cmp_source source;
     struct source__judge judge;
     struct ms_err err;
@@ -24,12 +24,12 @@ static void set_up(struct hand *h, float norm)
 {
     *h = (struct hand){.op = {.name = MS_STR("Tensor.mul_")}};
     for (uint32_t i = 0; i < NODES; i++)
-        h->node[i] = (struct source__node){
-            .kind = PROBE_NODE_API, .dir = PROBE_FORWARD, .region = SOURCE__NONE, .tiny = 1e-6F};
+        h->node[i] = (struct observe__node){
+            .kind = PROBE_NODE_API, .dir = PROBE_FORWARD, .region = OBSERVE__NONE, .tiny = 1e-6F};
     for (uint32_t i = 0; i < LEAVES; i++)
-        h->leaf[i] = (struct source__leaf){.flags = SOURCE__MEASURED | SOURCE__REAL,
-                                           .maker = {SOURCE__NONE, SOURCE__NONE},
-                                           .norm = 1};
+        h->leaf[i] = (struct observe__leaf){.flags = OBSERVE__MEASURED | OBSERVE__REAL,
+                                            .maker = {OBSERVE__NONE, OBSERVE__NONE},
+                                            .norm = 1};
     h->leaf[CANCELLED].e = 0.3F;
     h->leaf[CANCELLED].norm = norm;
     h->leaf[WEIGHT].norm = 100;
@@ -43,7 +43,7 @@ static void set_up(struct hand *h, float norm)
     h->part.leaves.p = h->leaf;
     h->part.leaves.n = LEAVES;
     h->judge = (struct source__judge){
-        .s = &h->source, .p = &h->part, .judged = SOURCE__NONE, .loose = SOURCE__NONE};
+        .s = &h->source, .p = &h->part, .judged = OBSERVE__NONE, .loose = OBSERVE__NONE};
 }
 
 static size_t suspects_of(struct hand *h)
