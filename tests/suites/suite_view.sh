@@ -401,6 +401,27 @@ says "with NO_COLOR it shows the tree" 'Torch.h.0'
 within "and no colour at all" 0 1 4 7 22 24 27 39 49
 finish
 
+# What terminals send besides plain keys: none of its letters is a key.
+raw() { $tmux send-keys -t v -l "$(printf '%b' "$1")"; }
+begin 80x24 xterm-256color "$view $pair"
+press 2
+raw '\033q\033[I\033[O\033[24~\033[113;3u\033]11;rgb:0/0/0\007'
+press /
+raw '\033[200~softq\033[201~'
+says "what is pasted is typed" '/softq'
+press Escape
+raw '\033[200~q\033[201~'
+says "and is no command outside of a line" 'pasted text belongs into a line'
+raw '\033['
+sleep 0.05
+raw 'F'
+says "a sequence may come in two pieces" 'row'
+press 1 Escape
+says "and the viewer is still there" 'Findings'
+press q
+says "until it is told to end" 'left 0'
+finish
+
 # The mouse as terminals tell it (SGR): the word Tree, the row that is chosen, and the wheel.
 point() { $tmux send-keys -t v -l "$(printf '\033[<%s' "$1")"; }
 mouse_flags() { $tmux display-message -p -t v '#{mouse_any_flag}#{mouse_button_flag}#{mouse_standard_flag}#{mouse_sgr_flag}'; }

@@ -38,7 +38,8 @@ enum tui_key {
 #define TUI_CTRL(letter) ((letter)&0x1f)
 
 enum tui_mouse { TUI_CLICK, TUI_DRAG, TUI_WHEEL_UP, TUI_WHEEL_DOWN };
-enum { TUI_KEY_POINT = 1 << 26, TUI_POINT_BITS = 12 };
+/* A key of text that was pasted has a bit more: it is for a line that is typed, and commands nothing. */
+enum { TUI_KEY_POINT = 1 << 26, TUI_KEY_PASTED = 1 << 27, TUI_POINT_BITS = 12 };
 static inline int tui_key_point(enum tui_mouse what, int y, int x)
 {
     const int most = (1 << TUI_POINT_BITS) - 1;

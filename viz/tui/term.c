@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * term: ncurses, colours, keys and signals.
+ * term: ncurses, colours, keys and signals. Keys are read by `escape`, not by ncurses, which would leave the
+ * letters of sequences that it does not know.
  *
  * The first signal that asks the program to end becomes a key, so that the session's files are
  * removed; a second one, like a crash, ends the program at once.
@@ -8,31 +9,35 @@
 #include "viz/tui/term.h"
 
 #include "probe/base/mem.h"
+#include "viz/tui/escape.h"
 #include "viz/tui/paint.h"
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <term.h>
 #include <termios.h>
 #include <unistd.h>
 
-enum { ESC_WAIT_MS = 25, RESTORE_MAX = 512, OUT_MAX = 64 << 20 };
+enum { RESTORE_MAX = 512, OUT_MAX = 64 << 20, TYPED_MAX = 512 };
 
 static struct {
     SCREEN *screen;
     locale_t locale;
-    WINDOW *input; /* a pad: reading a key from a pad draws nothing */
-    bool ascii;
+    bool ascii, mouse, is_gone;
     struct tui_paint paint;
     struct ms_buf out;
-    bool mouse, held; /* mouse events are on; the button is down */
+    struct tui_escape escape;
+    unsigned char typed[TYPED_MAX]; /* bytes that were read and are no keys yet */
+    size_t typed_at, typed_n;
 } term;
 
 /* ---- state for signal handlers ------------------------------------------------------ */
@@ -41,8 +46,8 @@ static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 enum { STOPS = sizeof stops / sizeof *stops, CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction old_stop[STOPS], old_crash[CRASHES];
-static volatile sig_atomic_t stopped, continued;
-static struct sigaction old_continue;
+static volatile sig_atomic_t stopped, continued, resized;
+static struct sigaction old_continue, old_suspend, old_resize;
 static struct termios cooked;
 static char restore[RESTORE_MAX];
 static size_t restore_n;
@@ -65,10 +70,21 @@ static void add_restore(const char *name)
     }
 }
 
+/* What the terminal shall send besides keys: where a paste begins and ends; clicks, drags and the wheel. */
+static const char pastes_on[] = "\033[?2004h", pastes_off[] = "\033[?2004l";
+static const char mouse_on[] = "\033[?1002h\033[?1006h", mouse_off[] = "\033[?1006l\033[?1002l";
+
+/* Only write, since signal handlers call it. */
+static void ask_for_events(bool on)
+{
+    (void)!write(STDOUT_FILENO, on ? pastes_on : pastes_off, sizeof pastes_on - 1);
+    if (term.mouse)
+        (void)!write(STDOUT_FILENO, on ? mouse_on : mouse_off, sizeof mouse_on - 1);
+}
+
 static void give_back_at_once(void)
 {
-    static const char all_off[] = "\033[?1006;1002;1000l";
-    (void)!(term.mouse ? write(STDOUT_FILENO, all_off, sizeof all_off - 1) : 0);
+    ask_for_events(false);
     (void)!write(STDOUT_FILENO, restore, restore_n);
     tcsetattr(STDIN_FILENO, TCSANOW, &cooked);
 }
@@ -101,6 +117,25 @@ static void on_continue(int sig)
     continued = sig;
 }
 
+/* Lets ncurses stop the program, which comes back from there when it is continued. */
+static void on_suspend(int sig)
+{
+    const int before = errno;
+    ask_for_events(false);
+    if (old_suspend.sa_handler != SIG_DFL && old_suspend.sa_handler != SIG_IGN)
+        old_suspend.sa_handler(sig);
+    ask_for_events(true);
+    errno = before;
+}
+
+static void on_resize(int sig)
+{
+    const int before = errno;
+    resized = sig;
+    (void)!write(wake[1], "", 1);
+    errno = before;
+}
+
 static void on_crash(int sig)
 {
     for (int i = 0; i < CRASHES; i++) {
@@ -114,11 +149,13 @@ static void take_signals(void)
     struct sigaction stop = {.sa_handler = on_stop};
     struct sigaction cont = {.sa_handler = on_continue};
     struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_NODEFER};
+    struct sigaction resize = {.sa_handler = on_resize};
     restore_n = 0;
     static const char *const caps[] = {"sgr0", "op", "cnorm", "rmkx", "rmcup"};
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++)
         add_restore(caps[i]);
     sigaction(SIGCONT, &cont, &old_continue);
+    sigaction(SIGWINCH, &resize, &old_resize);
     for (int i = 0; i < STOPS; i++)
         sigaction(stops[i], &stop, &old_stop[i]);
     for (int i = 0; i < CRASHES; i++)
@@ -128,6 +165,9 @@ static void take_signals(void)
 static void give_signals_back(void)
 {
     sigaction(SIGCONT, &old_continue, NULL);
+    sigaction(SIGWINCH, &old_resize, NULL);
+    if (old_suspend.sa_handler != SIG_DFL)
+        sigaction(SIGTSTP, &old_suspend, NULL);
     for (int i = 0; i < STOPS; i++)
         sigaction(stops[i], &old_stop[i], NULL);
     for (int i = 0; i < CRASHES; i++)
@@ -194,40 +234,28 @@ static void give_locale_back(void)
     term.locale = (locale_t)0;
 }
 
-/* ncurses enables clicks but not the motion events while the button is held. */
-static const char drags_on[] = "\033[?1002h", drags_off[] = "\033[?1002l";
-
-static void take_mouse(void)
+/* Has the terminal told of pastes and the mouse, and none of it while the program is stopped. */
+static void take_events(bool mouse)
 {
-    mouseinterval(0);
-    if (mousemask(BUTTON1_PRESSED | BUTTON1_RELEASED | BUTTON4_PRESSED | BUTTON5_PRESSED |
-                      REPORT_MOUSE_POSITION,
-                  NULL) == 0)
-        return;
-    fputs(drags_on, stdout);
-    fflush(stdout);
-    term.mouse = true;
+    struct sigaction suspend = {.sa_handler = on_suspend};
+    sigaction(SIGTSTP, NULL, &old_suspend);
+    if (old_suspend.sa_handler != SIG_DFL && old_suspend.sa_handler != SIG_IGN)
+        sigaction(SIGTSTP, &suspend, NULL);
+    term.mouse = mouse;
+    ask_for_events(true);
 }
 
-/* Lets ncurses set up the terminal, read keys and restore it; the contents are painted here. */
-static bool set_modes(const struct tui_term_conf *conf)
+/* Lets ncurses set up the terminal and restore it; keys are read and the contents painted here. */
+static void set_modes(const struct tui_term_conf *conf)
 {
     cbreak();
     noecho();
     nonl();
-    term.input = newpad(1, 1);
-    if (term.input == NULL)
-        return false;
-    keypad(term.input, TRUE);
-    wtimeout(term.input, 0);
-    set_escdelay(ESC_WAIT_MS);
     curs_set(0);
-    if (conf->mouse)
-        take_mouse();
     refresh(); /* from now on SIGTSTP restores the terminal first */
+    take_events(conf->mouse);
     term.paint.can = abilities_of(conf->monochrome);
     term.out.max = OUT_MAX;
-    return true;
 }
 
 static enum ms_rc check_terminal(const char *name, struct ms_err *err)
@@ -250,7 +278,7 @@ static enum ms_rc check_terminal(const char *name, struct ms_err *err)
 enum ms_rc tui_term_open(const struct tui_term_conf *conf, struct ms_err *err)
 {
     MS_TRY(check_terminal(getenv("TERM"), err));
-    if (pipe(wake) != 0)
+    if (pipe2(wake, O_NONBLOCK | O_CLOEXEC) != 0)
         return ms_fail_sys(err, "pipe");
     term.ascii = !take_locale() || conf->ascii;
     term.screen = newterm(NULL, stdout, stdin);
@@ -260,23 +288,22 @@ enum ms_rc tui_term_open(const struct tui_term_conf *conf, struct ms_err *err)
     }
     stopped = 0;
     take_signals();
-    if (set_modes(conf))
-        return MS_OK;
-    tui_term_close();
-    return ms_no_memory(err);
+    set_modes(conf);
+    return MS_OK;
 }
 
 void tui_term_close(void)
 {
     if (term.screen == NULL)
         return;
+    int w, h;
+    tui_term_size(&w, &h);
+    ask_for_events(false);
     /* Without an alternate screen the shell continues in the last line. */
-    fprintf(stdout, "%s\033[m\033[%dH\033[K", term.mouse ? drags_off : "", LINES);
+    fprintf(stdout, "\033[m\033[%dH\033[K", h);
     fflush(stdout);
     endwin();
     give_signals_back();
-    if (term.input != NULL)
-        delwin(term.input);
     delscreen(term.screen);
     give_locale_back();
     tui_paint_free(&term.paint);
@@ -288,7 +315,12 @@ void tui_term_close(void)
 
 void tui_term_size(int *w, int *h)
 {
+    struct winsize size;
     getmaxyx(stdscr, *h, *w);
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0) {
+        *w = size.ws_col;
+        *h = size.ws_row;
+    }
 }
 
 bool tui_term_ascii(void)
@@ -344,69 +376,56 @@ void tui_term_copy(struct ms_str text)
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-static int named_key(wint_t key)
+/* Returns the next key of the bytes that were read; TUI_KEY_NONE: there is none in them. */
+static int next_key(void)
 {
-    static const struct {
-        wint_t curses;
-        int key;
-    } map[] = {{KEY_UP, TUI_KEY_UP},         {KEY_DOWN, TUI_KEY_DOWN},
-               {KEY_LEFT, TUI_KEY_LEFT},     {KEY_RIGHT, TUI_KEY_RIGHT},
-               {KEY_HOME, TUI_KEY_HOME},     {KEY_END, TUI_KEY_END},
-               {KEY_PPAGE, TUI_KEY_PAGE_UP}, {KEY_NPAGE, TUI_KEY_PAGE_DOWN},
-               {KEY_BTAB, TUI_KEY_BACKTAB},  {KEY_DC, TUI_KEY_DELETE},
-               {KEY_ENTER, TUI_KEY_ENTER},   {KEY_BACKSPACE, TUI_KEY_BACKSPACE},
-               {KEY_F(1), TUI_KEY_F1},       {KEY_RESIZE, TUI_KEY_RESIZE}};
-    for (size_t i = 0; i < sizeof map / sizeof *map; i++) {
-        if (map[i].curses == key)
-            return map[i].key;
+    int key = TUI_KEY_NONE;
+    while (key == TUI_KEY_NONE && term.typed_at < term.typed_n)
+        key = tui_escape_byte(&term.escape, term.typed[term.typed_at++]);
+    return key;
+}
+
+/* Waits for bytes and reads them. Returns 1: there are some, 0: none came, -1: the terminal is gone, or a
+ * signal came. */
+static int read_bytes(int timeout_ms)
+{
+    struct pollfd fd[2] = {{STDIN_FILENO, POLLIN, 0}, {wake[0], POLLIN, 0}};
+    char drained[16];
+    if (stopped != 0 || resized != 0)
+        timeout_ms = 0;
+    const int n = poll(fd, 2, timeout_ms);
+    while (read(wake[0], drained, sizeof drained) > 0) {
     }
-    return TUI_KEY_NONE;
+    if (stopped != 0 || resized != 0 || n <= 0)
+        return n == 0 && stopped == 0 && resized == 0 ? 0 : -1;
+    const ssize_t got = read(STDIN_FILENO, term.typed, sizeof term.typed);
+    if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
+        term.is_gone = true;
+    term.typed_at = 0;
+    term.typed_n = got > 0 ? (size_t)got : 0;
+    return got > 0 ? 1 : -1;
 }
 
-static int letter_key(wint_t key)
+static int key_of_signal(void)
 {
-    if (key == '\r')
-        return TUI_KEY_ENTER;
-    return key == 8 ? TUI_KEY_BACKSPACE : (int)key;
-}
-
-static int mouse_key(void)
-{
-    MEVENT m;
-    if (getmouse(&m) != OK)
-        return TUI_KEY_NONE;
-    if ((m.bstate & (BUTTON4_PRESSED | BUTTON5_PRESSED)) != 0)
-        return tui_key_point((m.bstate & BUTTON4_PRESSED) != 0 ? TUI_WHEEL_UP : TUI_WHEEL_DOWN, m.y,
-                             m.x);
-    bool drag = term.held && (m.bstate & REPORT_MOUSE_POSITION) != 0;
-    term.held = drag || (m.bstate & BUTTON1_PRESSED) != 0;
-    return term.held ? tui_key_point(drag ? TUI_DRAG : TUI_CLICK, m.y, m.x) : TUI_KEY_NONE;
-}
-
-/* Reads a key without waiting; TUI_KEY_TICK: none. */
-static int take_key(void)
-{
-    wint_t key;
-    int kind = wget_wch(term.input, &key);
-    if (kind == ERR)
-        return TUI_KEY_TICK;
-    if (kind != KEY_CODE_YES)
-        return letter_key(key);
-    return key == KEY_MOUSE ? mouse_key() : named_key(key);
+    if (stopped != 0 || term.is_gone)
+        return TUI_KEY_CLOSED;
+    const int key = resized != 0 ? TUI_KEY_RESIZE : TUI_KEY_NONE;
+    resized = 0;
+    return key;
 }
 
 int tui_term_key(int timeout_ms)
 {
-    struct pollfd fd[2] = {{STDIN_FILENO, POLLIN, 0}, {wake[0], POLLIN, 0}};
-    int key = take_key();
-    if (key != TUI_KEY_TICK)
-        return key;
-    int n = stopped != 0 ? 0 : poll(fd, 2, timeout_ms);
-    if (stopped != 0 || (n > 0 && (fd[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0))
-        return TUI_KEY_CLOSED;
-    if (n == 0)
-        return TUI_KEY_TICK;
-    /* A signal: the size changed, or the program was stopped and continued. */
-    key = take_key();
-    return key == TUI_KEY_TICK ? TUI_KEY_NONE : key;
+    for (;;) {
+        const int key = next_key();
+        if (key != TUI_KEY_NONE)
+            return key;
+        const bool waits = tui_escape_waits(&term.escape);
+        const int n = read_bytes(waits ? TUI_ESCAPE_MS : timeout_ms);
+        if (n < 0)
+            return key_of_signal();
+        if (n == 0)
+            return waits ? tui_escape_end(&term.escape) : TUI_KEY_TICK;
+    }
 }

@@ -542,9 +542,23 @@ static int key_of_mouse(struct tui_app *a, int point)
     return opens && what == TUI_CLICK ? TUI_KEY_ENTER : TUI_KEY_NONE;
 }
 
+/* Pasted text is a part of the line that is typed; its ends of lines are spaces there. */
+static int key_of_paste(struct tui_app *a, int key)
+{
+    if (a->prompt.kind == 0 && !(a->page.open && a->page.filtering)) {
+        tui_say(a, "pasted text belongs into a line: type : or / first");
+        return TUI_KEY_NONE;
+    }
+    if (key == TUI_KEY_ENTER || key == TUI_KEY_TAB)
+        return ' ';
+    return key >= ' ' && key < TUI_KEY_UP && key != TUI_KEY_BACKSPACE ? key : TUI_KEY_NONE;
+}
+
 void tui_app_key(struct tui_app *a, int key)
 {
     struct ms_err err = {0};
+    if ((key & TUI_KEY_PASTED) != 0)
+        key = key_of_paste(a, key & ~TUI_KEY_PASTED);
     if (key >= TUI_KEY_POINT)
         key = key_of_mouse(a, key);
     if (key == TUI_KEY_CLOSED || key == TUI_CTRL('c'))
