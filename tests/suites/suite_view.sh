@@ -207,6 +207,11 @@ if [ -d "$tmp/run" ]; then
     screen report-collectives "$run" 80x24 '4<Tab>'
     screen report-ranks "$run" 80x24 '4<Tab><Tab>'
     screen report-breakdown "$run" 80x24 '4<Tab><Tab><Tab>'
+    screen report-ranges-folded "$run" 80x24 '4c'
+    screen report-ranges-sorted "$run" 80x24 '4sss'
+    screen report-ranges-search "$run" 80x24 '4/step 2<Enter>nn'
+    screen report-ranks-folded "$run" 80x24 '4<Tab><Tab>c'
+    screen report-breakdown-turned "$run" 80x24 '4<Tab><Tab><Tab>ssI'
     screen report-enter "$run" 80x24 '4jj<Enter>'
     screen live "$run" 80x24 '' --live
     screen live-tick "$run" 80x24 '<Tick><Tick>' --live
@@ -401,6 +406,35 @@ says "with NO_COLOR it shows the tree" 'Torch.h.0'
 within "and no colour at all" 0 1 4 7 22 24 27 39 49
 finish
 
+# A question that takes long, ended by a key that does nothing else.
+begin 80x24 xterm-256color "$view $pair"
+press 2
+$tmux send-keys -t v -l ':sql with recursive c(x) as (select 1 union all select x + 1 from c) select max(x) from c'
+press Enter
+says "a question says that it is asked" 'a key ends it'
+press q
+says "a key ends it" 'the question was ended by a key'
+press q
+says "and the next key is one again" 'Findings'
+finish
+
+# The editor gets the terminal and gives it back.
+cat >"$tmp/program.py" <<END
+x = f(x)
+END
+sed "s|File m.py, line 1|File $tmp/program.py, line 1|" "$tmp/t/step0/rank0/stack.json" >"$tmp/stack" && mv "$tmp/stack" "$tmp/t/step0/rank0/stack.json"
+printf '#!/bin/sh\necho "edits $1 $2"; read -r line; exit 0\n' >"$tmp/editor" && chmod +x "$tmp/editor"
+begin 80x24 xterm-256color "EDITOR=$tmp/editor $view $tmp/t/step0/rank0"
+press 2 E j j S
+says "a stack says that e edits" 'e edit'
+press e
+says "e starts the editor at the line" "edits +1 $tmp/program.py"
+press Enter
+says "and the stack is back behind it" 'line 1, in f'
+press q q q
+says "the viewer ends as always" 'left 0'
+finish
+
 # What terminals send besides plain keys: none of its letters is a key.
 raw() { $tmux send-keys -t v -l "$(printf '%b' "$1")"; }
 begin 80x24 xterm-256color "$view $pair"
@@ -410,13 +444,16 @@ press /
 raw '\033[200~softq\033[201~'
 says "what is pasted is typed" '/softq'
 press Escape
+sleep 0.3
 raw '\033[200~q\033[201~'
 says "and is no command outside of a line" 'pasted text belongs into a line'
 raw '\033['
 sleep 0.05
 raw 'F'
-says "a sequence may come in two pieces" 'row'
-press 1 Escape
+says "a sequence may come in two pieces" 'below 1-'
+press 1
+sleep 0.3
+press Escape
 says "and the viewer is still there" 'Findings'
 press q
 says "until it is told to end" 'left 0'

@@ -3,6 +3,7 @@
  * view: the terminal visualizer.
  */
 #include "viz/model/session.h"
+#include "viz/tui/editor.h"
 #include "viz/tui/term.h"
 #include "viz/tui/viewer.h"
 
@@ -104,6 +105,18 @@ static enum ms_rc show_viewer(struct tui_app *a, struct ms_err *err)
     return tui_term_show(&a->cells, err);
 }
 
+/* Lends the terminal to the editor until it ends. */
+static void edit_spot(struct tui_app *a)
+{
+    struct ms_err err = {0};
+    tui_term_lend();
+    const enum ms_rc rc = tui_editor_run(&a->edit, &err);
+    tui_term_regain();
+    if (rc != MS_OK)
+        tui_say_error(a, &err);
+    a->edit.line = 0;
+}
+
 static enum ms_rc run_loop(struct tui_app *a, struct ms_err *err)
 {
     enum ms_rc rc = show_viewer(a, err);
@@ -114,6 +127,8 @@ static enum ms_rc run_loop(struct tui_app *a, struct ms_err *err)
             break;
         int key = tui_term_key(busy ? 0 : a->live != NULL ? TICK_MS : -1);
         tui_app_key(a, key);
+        if (a->edit.line != 0)
+            edit_spot(a);
         if (!a->quit && key != TUI_KEY_TICK)
             rc = show_viewer(a, err);
     }
@@ -129,6 +144,7 @@ static enum ms_rc run_terminal(const struct args *args, struct viz_session *s, i
     enum ms_rc rc =
         tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, tui_term_ascii(), err);
     if (rc == MS_OK) {
+        a.input = STDIN_FILENO;
         rc = run_loop(&a, err);
         tui_app_close(&a);
     }

@@ -57,6 +57,12 @@ static bool passes_filter(const struct tui_page *p, const struct tui_line *l)
     return ms_str_has_folded(l->text, (struct ms_str){p->filter, (uint32_t)p->filter_n});
 }
 
+bool tui_page_shows(const struct tui_page *p, size_t line)
+{
+    ms_assert(line < p->lines.n);
+    return passes_filter(p, &p->lines.p[line]);
+}
+
 static size_t count(const struct tui_page *p)
 {
     size_t n = 0;
@@ -86,7 +92,8 @@ static void draw_head(const struct tui_page *p, struct tui_cells *g)
         tui_mark(g, g->h - 1, x, 1, TUI_REVERSE, TUI_TEXT);
     else
         tui_puts(g, g->h - 1, x + (p->filter_n != 0 ? 2 : 0), g->w - x, TUI_DIM,
-                 "↑↓←→ move  / filter  q back");
+                 p->is_stack ? "↑↓←→ move  / filter  e edit  q back"
+                             : "↑↓←→ move  / filter  q back");
 }
 
 void tui_page_draw(struct tui_page *p, struct tui_cells *g)

@@ -25,7 +25,7 @@ struct tui_line {
 
 /* Lines of text that cover the screen, with scrolling and incremental filtering. */
 struct tui_page {
-    bool open;
+    bool open, is_stack; /* is_stack: its lines name places in programs */
     char title[128];
     MS_VEC(struct tui_line) lines;
     struct ms_arena *arena;
@@ -46,6 +46,9 @@ void tui_page_draw(struct tui_page *p, struct tui_cells *g);
 /* Handles a key of the page, including the one that closes it. */
 void tui_page_key(struct tui_page *p, int key, int rows);
 
+/* Tells whether the filter shows a line. */
+bool tui_page_shows(const struct tui_page *p, size_t line);
+
 /* ---- screens ----------------------------------------------------------------------- */
 
 enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
@@ -55,6 +58,12 @@ enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10 };
 enum { TUI_ROOMY_W = 60, TUI_ROOMY_H = 16, TUI_WHERE_MAX = 48 };
 
 struct tui_app;
+
+/* A line of a program. */
+struct tui_spot {
+    char path[1024];
+    int64_t line; /* from 1; 0: none */
+};
 
 struct tui_hint {
     const char *keys, *text; /* text NULL: the row is a heading */
@@ -106,7 +115,11 @@ struct tui_app {
     char message[TUI_LINE_MAX];
     bool bad; /* the message is an error */
     bool quit, redraw;
-    struct ms_buf copied; /* text for the terminal's clipboard */
+    struct tui_spot edit;     /* what the user's editor is to show next */
+    struct ms_buf copied;     /* text for the terminal's clipboard */
+    int input;                /* the terminal, of which a key ends long work; -1: there is none */
+    char query[TUI_LINE_MAX]; /* what is to be asked; "": nothing */
+    bool is_key_spent;        /* the next key has ended a question, and is for nothing else */
 };
 
 /* Number of rows between the first and the last two. */

@@ -7,6 +7,7 @@
 #include "viz/model/sums.h"
 #include "viz/model/tracks.h"
 #include "viz/tui/app.h"
+#include "viz/tui/report_rows.h"
 #include "viz/tui/time_draw.h"
 
 #include "probe/base/clock.h"
@@ -17,9 +18,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { PARTS = 128, BAR_W = 24, RANK_BAR_W = 12 };
-enum view { RANGES, COLLECTIVES, RANKS, BREAKDOWN, VIEWS, SUMS = BREAKDOWN };
-static const char *const view_names[VIEWS] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
+enum { PARTS = 128, BAR_W = 24, RANK_BAR_W = 12, SHARE_UNIT = 1000000000 };
+enum { SUMS = TUI_BREAKDOWN }; /* the tables that viz_sums makes */
+static const char *const view_names[TUI_TABLES] = {"Ranges", "Collectives", "Ranks", "Breakdown"};
 
 struct share { /* time use of a process */
     size_t lane;
@@ -28,13 +29,16 @@ struct share { /* time use of a process */
 };
 
 struct report {
-    enum view view;
-    bool begun[VIEWS];
+    enum tui_table view;
+    bool begun[TUI_TABLES];
+    struct tui_report_rows table[TUI_TABLES];
+    char words[TUI_LINE_MAX]; /* what is searched for */
+    size_t origin;            /* the row at which the search began */
     struct viz_sums sums[SUMS];
     struct viz_tracks tracks; /* of the breakdown */
     bool known;               /* from recorded steps, not from names */
     MS_VEC(struct share) shares;
-    size_t at[VIEWS], top[VIEWS];
+    size_t at[TUI_TABLES], top[TUI_TABLES];
 };
 
 static void close_report(void *self)
@@ -42,6 +46,8 @@ static void close_report(void *self)
     struct report *r = self;
     for (int i = 0; i < SUMS; i++)
         viz_sums_free(&r->sums[i]);
+    for (int i = 0; i < TUI_TABLES; i++)
+        tui_report_free(&r->table[i]);
     viz_tracks_free(&r->tracks);
     ms_vec_free(&r->shares);
     ms_free(r);
@@ -60,7 +66,12 @@ static void *open_report(struct tui_app *a, struct ms_err *err)
 
 static size_t count_rows(const struct report *r)
 {
-    if (r->view == BREAKDOWN)
+    return r->table[r->view].rows.n;
+}
+
+static size_t count_entries(const struct report *r)
+{
+    if (r->view == TUI_BREAKDOWN)
         return r->shares.n;
     return r->sums[r->view].done ? r->sums[r->view].rows.n : 0;
 }
@@ -85,7 +96,7 @@ static enum ms_rc measure(struct report *r, struct share *e, struct mstx_tl *tl,
     if (e->measured)
         return MS_OK;
     if (r->known) {
-        take_use(e, viz_sums_use(&r->sums[RANKS], t->lanes.p[e->lane].process));
+        take_use(e, viz_sums_use(&r->sums[TUI_RANKS], t->lanes.p[e->lane].process));
         return MS_OK;
     }
     mstx_tl_span(tl, &first, &last);
@@ -98,6 +109,56 @@ static enum ms_rc measure(struct report *r, struct share *e, struct mstx_tl *tl,
     e->part[3] = 1 - e->part[0] - e->part[1] - e->part[2];
     e->measured = true;
     return MS_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------ */
+
+static struct ms_str name_of_entry(const struct tui_app *a, const struct report *r, size_t i)
+{
+    if (r->view == TUI_BREAKDOWN)
+        return r->tracks.lanes.p[r->shares.p[i].lane].label;
+    const struct viz_sum *s = &r->sums[r->view].rows.p[i];
+    return r->view == TUI_RANKS ? mstx_tl_process(a->reader.tl, s->process)->name
+                                : mstx_tl_text(a->reader.tl, s->name);
+}
+
+static struct viz_sum sum_of_entry(const struct report *r, size_t i)
+{
+    struct viz_sum sum = {.process = (uint32_t)i};
+    if (r->view != TUI_BREAKDOWN)
+        return r->sums[r->view].rows.p[i];
+    for (int k = 0; k < VIZ_USES; k++)
+        sum.use[k] = (int64_t)(r->shares.p[i].part[k] * SHARE_UNIT);
+    return sum;
+}
+
+/* An order or a fold needs the figures of all processes; as they came, a row is measured when it is seen. */
+static enum ms_rc measure_all(struct tui_app *a, struct report *r, struct ms_err *err)
+{
+    const struct tui_report_rows *t = &r->table[TUI_BREAKDOWN];
+    if (r->view != TUI_BREAKDOWN || (t->column == 0 && !t->is_folded))
+        return MS_OK;
+    for (size_t i = 0; i < r->shares.n; i++)
+        MS_TRY(measure(r, &r->shares.p[i], a->reader.tl, err));
+    return MS_OK;
+}
+
+/* Makes the rows of the table, once its figures are there. */
+static enum ms_rc make_rows(struct tui_app *a, struct report *r, struct ms_err *err)
+{
+    struct tui_report_rows *t = &r->table[r->view];
+    const size_t n = count_entries(r);
+    if (n == 0 || t->is_made)
+        return MS_OK;
+    MS_TRY(measure_all(a, r, err));
+    struct tui_report_entry *entry = ms_calloc(n, sizeof *entry);
+    if (entry == NULL)
+        return ms_no_memory(err);
+    for (size_t i = 0; i < n; i++)
+        entry[i] = (struct tui_report_entry){sum_of_entry(r, i), name_of_entry(a, r, i)};
+    const enum ms_rc rc = tui_report_make(t, r->view, entry, n, err);
+    ms_free(entry);
+    return rc;
 }
 
 /* Lists the processes; a row is measured when first visible, since there may be thousands of
@@ -117,24 +178,25 @@ static enum ms_rc list_processes(struct report *r, struct mstx_tl *tl, struct ms
 }
 
 /* Starts a table; short ones are complete at the first frame. */
-static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view, int64_t end,
+static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum tui_table view, int64_t end,
                              struct ms_err *err)
 {
-    static const enum viz_sums_of of[SUMS] = {
-        [RANGES] = VIZ_SUM_NAMES, [COLLECTIVES] = VIZ_SUM_COLLECTIVES, [RANKS] = VIZ_SUM_RANKS};
+    static const enum viz_sums_of of[SUMS] = {[TUI_RANGES] = VIZ_SUM_NAMES,
+                                              [TUI_COLLECTIVES] = VIZ_SUM_COLLECTIVES,
+                                              [TUI_RANKS] = VIZ_SUM_RANKS};
     if (r->begun[view])
         return MS_OK;
-    if (view == BREAKDOWN) { /* uses the totals of the ranks */
-        MS_TRY(begin_view(a, r, RANKS, end, err));
-        if (!r->sums[RANKS].done)
-            MS_TRY(viz_sums_work(&r->sums[RANKS], end, err));
-        if (!r->sums[RANKS].done)
+    if (view == TUI_BREAKDOWN) { /* uses the totals of the ranks */
+        MS_TRY(begin_view(a, r, TUI_RANKS, end, err));
+        if (!r->sums[TUI_RANKS].done)
+            MS_TRY(viz_sums_work(&r->sums[TUI_RANKS], end, err));
+        if (!r->sums[TUI_RANKS].done)
             return MS_OK;
-        for (size_t i = 0; i < r->sums[RANKS].rows.n; i++)
-            r->known = r->known || r->sums[RANKS].rows.p[i].measured != 0;
+        for (size_t i = 0; i < r->sums[TUI_RANKS].rows.n; i++)
+            r->known = r->known || r->sums[TUI_RANKS].rows.p[i].measured != 0;
     }
     r->begun[view] = true;
-    if (view == BREAKDOWN)
+    if (view == TUI_BREAKDOWN)
         return list_processes(r, a->reader.tl, err);
     MS_TRY(viz_sums_begin(&r->sums[view], a->reader.tl, of[view], err));
     return viz_sums_work(&r->sums[view], end, err);
@@ -144,15 +206,38 @@ static enum ms_rc begin_view(struct tui_app *a, struct report *r, enum view view
 
 enum { NARROW = 72 }; /* below this width a row has only figure and name */
 
-static void draw_name(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
+/* A row of several entries is called after the first of them. */
+static void put_row_name(struct tui_app *a, int y, int x, int w, const struct tui_report_row *row)
+{
+    char more[24] = "";
+    struct tui_cells *g = &a->cells;
+    if (row->n > 1)
+        snprintf(more, sizeof more, "+%" PRIu32 " ", row->n - 1);
+    const int at = tui_puts(g, y, x, w, TUI_INFO, more);
+    tui_put_name(g, y, at, w - (at - x), TUI_TEXT, mstx_tl_text(a->reader.tl, row->sum.name));
+}
+
+static int64_t greatest_total(const struct report *r)
+{
+    int64_t most = 0;
+    for (size_t i = 0; i < count_rows(r); i++) {
+        const int64_t total = r->table[r->view].rows.p[i].sum.total;
+        most = total > most ? total : most;
+    }
+    return most;
+}
+
+static void draw_name(struct tui_app *a, const struct report *r, int y,
+                      const struct tui_report_row *row)
 {
     char b[4][MS_HUMAN_MAX];
     struct tui_cells *g = &a->cells;
-    int64_t most = r->sums[r->view].rows.p[0].total;
+    const struct viz_sum *e = &row->sum;
+    int64_t most = greatest_total(r);
     struct ms_str name = mstx_tl_text(a->reader.tl, e->name);
     tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b[0], e->total));
     if (g->w < NARROW) {
-        tui_put_name(g, y, 12, g->w - 13, TUI_TEXT, name);
+        put_row_name(a, y, 12, g->w - 13, row);
         return;
     }
     tui_put_right(g, y, 21, TUI_TEXT, ms_human_count(b[1], (uint64_t)e->count));
@@ -161,7 +246,7 @@ static void draw_name(struct tui_app *a, const struct report *r, int y, const st
     int bar = g->w >= 100 ? BAR_W : 8;
     tui_bar(g, y, 45, bar, tui_time_token(e->domain, name, true),
             most > 0 ? (double)e->total / (double)most : 0);
-    tui_put_name(g, y, 46 + bar, g->w - 47 - bar, TUI_TEXT, name);
+    put_row_name(a, y, 46 + bar, g->w - 47 - bar, row);
 }
 
 /* Writes the rank that most often arrived last, and its share of the matched collectives. */
@@ -175,12 +260,13 @@ static void put_last(struct tui_cells *g, int y, int end, const struct viz_sum *
 }
 
 static void draw_collective(struct tui_app *a, const struct report *r, int y,
-                            const struct viz_sum *e)
+                            const struct tui_report_row *row)
 {
     char b[MS_HUMAN_MAX];
     struct tui_cells *g = &a->cells;
+    const struct viz_sum *e = &row->sum;
     if (g->w < NARROW) {
-        draw_name(a, r, y, e);
+        draw_name(a, r, y, row);
         return;
     }
     tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b, e->total));
@@ -189,7 +275,7 @@ static void draw_collective(struct tui_app *a, const struct report *r, int y,
     tui_put_right(g, y, 40, TUI_TEXT, e->bytes > 0 ? ms_human_bytes(b, (uint64_t)e->bytes) : "-");
     tui_put_right(g, y, 50, TUI_TEXT, e->joins != 0 ? ms_human_time(b, e->waited) : "-");
     put_last(g, y, 63, e);
-    tui_put_name(g, y, 65, g->w - 66, TUI_TEXT, mstx_tl_text(a->reader.tl, e->name));
+    put_row_name(a, y, 65, g->w - 66, row);
 }
 
 static int64_t share_of(int64_t ns, int64_t n)
@@ -199,17 +285,23 @@ static int64_t share_of(int64_t ns, int64_t n)
 
 /* Draws a rank. The bar shows the sort key: the time others waited for it, or the length of its
  * steps. */
-static void draw_rank(struct tui_app *a, const struct report *r, int y, const struct viz_sum *e)
+static void draw_rank(struct tui_app *a, const struct report *r, int y,
+                      const struct tui_report_row *row)
 {
+    const struct viz_sum *e = &row->sum;
     char b[MS_HUMAN_MAX], rank[24];
     struct tui_cells *g = &a->cells;
     const struct mstx_process *p = mstx_tl_process(a->reader.tl, e->process);
-    const struct viz_sum *worst = &r->sums[RANKS].rows.p[0];
+    const struct viz_sum *worst = &r->sums[TUI_RANKS].rows.p[0];
     int64_t mean = viz_sum_mean(e), blame = share_of(e->blame, e->measured);
     int64_t most =
         worst->blame != 0 ? share_of(worst->blame, worst->measured) : viz_sum_mean(worst);
     int64_t here = worst->blame != 0 ? blame : mean;
-    snprintf(rank, sizeof rank, p->rank >= 0 ? "%" PRId32 : "-", p->rank);
+    snprintf(rank, sizeof rank,
+             p->rank < 0  ? "-"
+             : row->n > 1 ? "%" PRId32 "+%" PRIu32
+                          : "%" PRId32,
+             p->rank, row->n - 1);
     tui_put_right(g, y, 6, TUI_TEXT, rank);
     tui_put_right(g, y, 16, TUI_TEXT, ms_human_time(b, mean));
     tui_put_right(g, y, 26, TUI_TEXT,
@@ -249,34 +341,43 @@ static void draw_shares(struct tui_app *a, int y, int x, int w, const double par
 
 /* Draws the time use: of steps, when communication was recorded, otherwise by the names of
  * ranges. */
-static void draw_breakdown(struct tui_app *a, const struct report *r, int y, const struct share *e)
+static void draw_breakdown(struct tui_app *a, const struct report *r, int y,
+                           const struct tui_report_row *row)
 {
+    const struct share *e = &r->shares.p[row->first];
+    double part[VIZ_USES];
     static const enum tui_token kinds[] = {TUI_COMPUTE, TUI_COMM, TUI_COPY, TUI_IDLE};
     static const enum tui_token uses[] = {TUI_COMPUTE, TUI_COMM, TUI_WARNING, TUI_IDLE};
     int label = a->cells.w < NARROW ? 14 : 24, x = label + 2, w = a->cells.w - x - 24;
-    tui_put(&a->cells, y, 1, label, TUI_TEXT, r->tracks.lanes.p[e->lane].label);
+    char more[24] = "";
+    if (row->n > 1)
+        snprintf(more, sizeof more, "+%" PRIu32 " ", row->n - 1);
+    const int at = tui_puts(&a->cells, y, 1, label, TUI_INFO, more);
+    tui_put(&a->cells, y, at, label + 1 - at, TUI_TEXT, r->tracks.lanes.p[e->lane].label);
+    for (int i = 0; i < VIZ_USES; i++)
+        part[i] = row->n > 1 ? (double)row->sum.use[i] / SHARE_UNIT / row->n : e->part[i];
     if (e->measured)
-        draw_shares(a, y, x, w, e->part, r->known ? uses : kinds);
+        draw_shares(a, y, x, w, part, r->known ? uses : kinds);
 }
 
 static void draw_heads(struct tui_app *a, const struct report *r)
 {
     struct tui_cells *g = &a->cells;
     int x = 1;
-    for (int i = 0; i < VIEWS; i++) {
+    for (int i = 0; i < TUI_TABLES; i++) {
         x = tui_puts(g, 1, x, g->w - x, i == (int)r->view ? TUI_ACCENT : TUI_DIM, view_names[i]);
         x += 2;
     }
-    if (r->view == BREAKDOWN) {
+    if (r->view == TUI_BREAKDOWN) {
         const char *const words[] = {"comp", "comm", r->known ? "wait" : "copy", "idle"};
         for (int i = 0; i < 4; i++)
             tui_put_right(g, 2, g->w - 18 + 6 * i, TUI_DIM, words[i]);
-    } else if (r->view == RANKS) {
+    } else if (r->view == TUI_RANKS) {
         tui_puts(g, 2, 0, g->w, TUI_DIM,
                  g->w < NARROW ? "  rank  mean step  computes others wait"
                                : "  rank  mean step  computes     waits  others wait"
                                  "               steps  host");
-    } else if (r->view == COLLECTIVES && g->w >= NARROW)
+    } else if (r->view == TUI_COLLECTIVES && g->w >= NARROW)
         tui_puts(g, 2, 0, g->w, TUI_DIM,
                  "     total     calls      mean     bytes     waits    last rank  name");
     else
@@ -287,27 +388,44 @@ static void draw_heads(struct tui_app *a, const struct report *r)
 
 static void draw_empty(struct tui_app *a, const struct report *r)
 {
-    const struct viz_sums *s = &r->sums[r->view == BREAKDOWN ? RANKS : r->view];
+    const struct viz_sums *s = &r->sums[r->view == TUI_BREAKDOWN ? TUI_RANKS : r->view];
     if (!s->done)
         tui_printf(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM, "Adding up, %" PRIu64 " so far ...",
                    s->read);
     else
         tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
-                 r->view == COLLECTIVES
+                 r->view == TUI_COLLECTIVES
                      ? "No marks in the domain 'communication': 'msprobe run' records collectives."
                      : "Nothing was recorded for this.");
 }
 
 static void draw_row(struct tui_app *a, const struct report *r, int y, size_t i)
 {
-    if (r->view == BREAKDOWN)
-        draw_breakdown(a, r, y, &r->shares.p[i]);
-    else if (r->view == RANKS)
-        draw_rank(a, r, y, &r->sums[RANKS].rows.p[i]);
-    else if (r->view == COLLECTIVES)
-        draw_collective(a, r, y, &r->sums[COLLECTIVES].rows.p[i]);
-    else
-        draw_name(a, r, y, &r->sums[r->view].rows.p[i]);
+    static void (*const draws[TUI_TABLES])(struct tui_app *, const struct report *, int,
+                                           const struct tui_report_row *) = {
+        [TUI_RANGES] = draw_name,
+        [TUI_COLLECTIVES] = draw_collective,
+        [TUI_RANKS] = draw_rank,
+        [TUI_BREAKDOWN] = draw_breakdown};
+    draws[r->view](a, r, y, &r->table[r->view].rows.p[i]);
+}
+
+/* The row below the table: which row, and how the table is ordered where that was asked for. */
+static void draw_state(struct tui_app *a, const struct report *r)
+{
+    const struct tui_report_rows *t = &r->table[r->view];
+    const size_t n = count_rows(r);
+    struct tui_cells *g = &a->cells;
+    int x = tui_printf(g, g->h - 2, 1, g->w - 2, TUI_DIM, "%zu of %zu",
+                       n > 0 ? r->at[r->view] + 1 : 0, n);
+    if (t->column != 0 || t->is_reversed)
+        x = tui_printf(g, g->h - 2, x + 2, g->w - x - 3, TUI_INFO, "by %s%s",
+                       tui_report_columns[r->view][t->column],
+                       t->is_reversed ? ", turned round" : "");
+    if (t->is_folded)
+        x = tui_puts(g, g->h - 2, x + 2, g->w - x - 3, TUI_INFO, "alike ones are one row");
+    if (r->words[0] != '\0')
+        tui_printf(g, g->h - 2, x + 2, g->w - x - 3, TUI_INFO, "/%s", r->words);
 }
 
 static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
@@ -315,6 +433,8 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
     struct report *r = self;
     int rows = tui_body_rows(a) - 2;
     enum ms_rc rc = begin_view(a, r, r->view, ms_clock_ns() + TUI_WORK_NS, err);
+    if (rc == MS_OK)
+        rc = make_rows(a, r, err);
     size_t n = count_rows(r), *at = &r->at[r->view], *top = &r->top[r->view];
     draw_heads(a, r);
     if (n == 0)
@@ -325,8 +445,7 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
         if (*top + (size_t)i == *at)
             tui_mark(&a->cells, 3 + i, 0, a->cells.w, TUI_REVERSE, TUI_TEXT);
     }
-    tui_printf(&a->cells, a->cells.h - 2, 1, a->cells.w - 2, TUI_DIM, "%zu of %zu",
-               n > 0 ? *at + 1 : 0, n);
+    draw_state(a, r);
     return rc;
 }
 
@@ -334,14 +453,15 @@ static enum ms_rc draw_report(struct tui_app *a, void *self, struct ms_err *err)
 static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, struct ms_err *err)
 {
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
-    size_t last = r->top[BREAKDOWN] + (size_t)tui_body_rows(a);
-    for (size_t i = r->top[BREAKDOWN]; i < last && i < r->shares.n; i++) {
-        if (r->shares.p[i].measured)
+    size_t last = r->top[TUI_BREAKDOWN] + (size_t)tui_body_rows(a);
+    for (size_t i = r->top[TUI_BREAKDOWN]; i < last && i < count_rows(r); i++) {
+        struct share *e = &r->shares.p[r->table[TUI_BREAKDOWN].rows.p[i].first];
+        if (e->measured)
             continue;
         *more = ms_clock_ns() >= end;
         if (*more)
             return MS_OK;
-        MS_TRY(measure(r, &r->shares.p[i], a->reader.tl, err));
+        MS_TRY(measure(r, e, a->reader.tl, err));
     }
     return MS_OK;
 }
@@ -349,11 +469,11 @@ static enum ms_rc measure_seen(struct tui_app *a, struct report *r, bool *more, 
 static enum ms_rc work_on_report(struct tui_app *a, void *self, bool *more, struct ms_err *err)
 {
     struct report *r = self;
-    if (r->view == BREAKDOWN && r->begun[BREAKDOWN])
+    if (r->view == TUI_BREAKDOWN && r->begun[TUI_BREAKDOWN])
         return measure_seen(a, r, more, err);
-    if (r->view == BREAKDOWN) {
+    if (r->view == TUI_BREAKDOWN) {
         *more = true;
-        return begin_view(a, r, BREAKDOWN, ms_clock_ns() + TUI_WORK_NS, err);
+        return begin_view(a, r, TUI_BREAKDOWN, ms_clock_ns() + TUI_WORK_NS, err);
     }
     if (!r->begun[r->view] || r->sums[r->view].done)
         return MS_OK;
@@ -367,7 +487,7 @@ static enum ms_rc load_ahead(struct tui_app *a, void *self, bool *more, struct m
     struct report *r = self;
     int64_t end = ms_clock_ns() + TUI_WORK_NS;
     for (int i = 0; i < SUMS; i++) {
-        MS_TRY(begin_view(a, r, (enum view)i, end, err));
+        MS_TRY(begin_view(a, r, (enum tui_table)i, end, err));
         if (!r->sums[i].done)
             MS_TRY(viz_sums_work(&r->sums[i], end, err));
         *more = !r->sums[i].done;
@@ -386,14 +506,106 @@ static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_
     size_t at = r->at[r->view];
     if (at >= count_rows(r))
         return MS_OK;
-    if (r->view == BREAKDOWN)
+    const struct tui_report_row *row = &r->table[r->view].rows.p[at];
+    if (r->view == TUI_BREAKDOWN)
         p.rank =
-            mstx_tl_process(a->reader.tl, r->tracks.lanes.p[r->shares.p[at].lane].process)->rank;
-    else if (r->view == RANKS)
-        p.rank = mstx_tl_process(a->reader.tl, r->sums[RANKS].rows.p[at].process)->rank;
+            mstx_tl_process(a->reader.tl, r->tracks.lanes.p[r->shares.p[row->first].lane].process)
+                ->rank;
+    else if (r->view == TUI_RANKS)
+        p.rank = mstx_tl_process(a->reader.tl, row->sum.process)->rank;
     else
-        p.query = mstx_tl_text(a->reader.tl, r->sums[r->view].rows.p[at].name);
+        p.query = mstx_tl_text(a->reader.tl, row->sum.name);
     return tui_go_place(a, &p, err);
+}
+
+/* ---- search ----------------------------------------------------------------------------- */
+
+/* A rank is found by its number, its host and its name. */
+static bool has_words(const struct tui_app *a, const struct report *r,
+                      const struct tui_report_row *row)
+{
+    const struct ms_str words = ms_str_of(r->words);
+    if (ms_str_has_folded(name_of_entry(a, r, row->first), words))
+        return true;
+    if (r->view != TUI_RANKS)
+        return false;
+    char rank[24];
+    const struct mstx_process *p = mstx_tl_process(a->reader.tl, row->sum.process);
+    snprintf(rank, sizeof rank, "%" PRId32, p->rank);
+    return ms_str_is(words, rank) || ms_str_has_folded(p->host, words);
+}
+
+/* Goes to the next row, or the one before, that holds the words, from the row `from` on and round the end. */
+static bool go_to_hit(const struct tui_app *a, struct report *r, size_t from, bool is_back)
+{
+    const size_t n = count_rows(r);
+    for (size_t k = 0; k < n; k++) {
+        const size_t at = is_back ? (from + n - k) % n : (from + k) % n;
+        if (has_words(a, r, &r->table[r->view].rows.p[at])) {
+            r->at[r->view] = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void count_hits(struct tui_app *a, const struct report *r)
+{
+    size_t hits = 0, before = 0;
+    for (size_t i = 0; i < count_rows(r); i++) {
+        const bool is_hit = has_words(a, r, &r->table[r->view].rows.p[i]);
+        hits += is_hit;
+        before += is_hit && i <= r->at[r->view];
+    }
+    if (hits == 0)
+        tui_say(a, "no row holds '%s'", r->words);
+    else
+        tui_say(a, "hit %zu of %zu; n and N go to the next and the one before", before, hits);
+}
+
+static enum ms_rc report_line(struct tui_app *a, void *self, char kind, struct ms_str text,
+                              bool done, struct ms_err *err)
+{
+    struct report *r = self;
+    (void)kind;
+    (void)err;
+    snprintf(r->words, sizeof r->words, "%.*s", MS_STR_ARG(text));
+    r->at[r->view] = r->origin;
+    if (r->words[0] == '\0')
+        return MS_OK;
+    (void)go_to_hit(a, r, r->origin, false);
+    if (done)
+        count_hits(a, r);
+    return MS_OK;
+}
+
+static void go_on(struct tui_app *a, struct report *r, bool is_back)
+{
+    const size_t n = count_rows(r), at = r->at[r->view];
+    if (r->words[0] == '\0') {
+        tui_say(a, "nothing is searched for; / begins");
+        return;
+    }
+    if (n != 0)
+        (void)go_to_hit(a, r, is_back ? (at + n - 1) % n : (at + 1) % n, is_back);
+    count_hits(a, r);
+}
+
+/* ---- order -------------------------------------------------------------------------------- */
+
+/* Another order begins at its first row. */
+static void change_order(struct report *r, int key)
+{
+    struct tui_report_rows *t = &r->table[r->view];
+    if (key == 's')
+        tui_report_sort_next(t, r->view);
+    else if (key == 'I')
+        t->is_reversed = !t->is_reversed;
+    else
+        t->is_folded = !t->is_folded;
+    t->is_made = false;
+    t->rows.n = 0;
+    r->at[r->view] = r->top[r->view] = 0;
 }
 
 static enum ms_rc report_key(struct tui_app *a, void *self, int key, bool *taken,
@@ -404,12 +616,19 @@ static enum ms_rc report_key(struct tui_app *a, void *self, int key, bool *taken
     if (tui_move(key, &r->at[r->view], count_rows(r), (size_t)tui_body_rows(a)))
         return MS_OK;
     if (key == TUI_KEY_TAB || key == 'l' || key == TUI_KEY_RIGHT)
-        r->view = (enum view)((r->view + 1) % VIEWS);
+        r->view = (enum tui_table)((r->view + 1) % TUI_TABLES);
     else if (key == TUI_KEY_BACKTAB || key == 'h' || key == TUI_KEY_LEFT)
-        r->view = (enum view)((r->view + VIEWS - 1) % VIEWS);
+        r->view = (enum tui_table)((r->view + TUI_TABLES - 1) % TUI_TABLES);
     else if (key == TUI_KEY_ENTER)
         return go_there(a, r, err);
-    else
+    else if (key == 's' || key == 'I' || key == 'c')
+        change_order(r, key);
+    else if (key == 'n' || key == 'N')
+        go_on(a, r, key == 'N');
+    else if (key == '/') {
+        r->origin = r->at[r->view];
+        tui_ask(a, '/');
+    } else
         *taken = false;
     return MS_OK;
 }
@@ -421,7 +640,7 @@ static enum ms_rc go_to_report(struct tui_app *a, void *self, const struct viz_p
     (void)a;
     (void)err;
     if (p->rank >= 0)
-        r->view = RANKS;
+        r->view = TUI_RANKS;
     return MS_OK;
 }
 
@@ -445,7 +664,7 @@ static void export_sum(struct tui_app *a, const struct report *r, const struct v
                        struct ms_buf *out)
 {
     const struct mstx_process *p =
-        r->view == RANKS ? mstx_tl_process(a->reader.tl, e->process) : NULL;
+        r->view == TUI_RANKS ? mstx_tl_process(a->reader.tl, e->process) : NULL;
     ms_csv_put(out, p != NULL ? p->name : mstx_tl_text(a->reader.tl, e->name), MS_CSV_FOREIGN);
     ms_buf_putc(out, ',');
     ms_csv_put(out, p != NULL ? p->host : e->domain, MS_CSV_FOREIGN);
@@ -471,18 +690,18 @@ static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *ou
 {
     struct report *r = self;
     MS_TRY(begin_view(a, r, r->view, INT64_MAX, err));
-    if (r->view == BREAKDOWN)
+    if (r->view == TUI_BREAKDOWN)
         return export_shares(a, r, out, err);
     struct viz_sums *s = &r->sums[r->view];
     MS_TRY(viz_sums_work(s, INT64_MAX, err));
     static const char *const heads[] = {
-        [RANGES] = "name,domain,rank,count,total_ns,max_ns,dropped\n",
-        [COLLECTIVES] = ("name,operation,count,total_ns,max_ns,bytes,collectives,waited_ns,"
-                         "last_rank,times_last\n"),
-        [RANKS] = "name,host,rank,count,total_ns,max_ns,dropped\n"};
+        [TUI_RANGES] = "name,domain,rank,count,total_ns,max_ns,dropped\n",
+        [TUI_COLLECTIVES] = ("name,operation,count,total_ns,max_ns,bytes,collectives,waited_ns,"
+                             "last_rank,times_last\n"),
+        [TUI_RANKS] = "name,host,rank,count,total_ns,max_ns,dropped\n"};
     ms_buf_puts(out, heads[r->view]);
     for (size_t i = 0; i < s->rows.n; i++) {
-        if (r->view == COLLECTIVES)
+        if (r->view == TUI_COLLECTIVES)
             export_collective(a, &s->rows.p[i], out);
         else
             export_sum(a, r, &s->rows.p[i], out);
@@ -504,6 +723,9 @@ static const struct tui_hint hints[] = {
     {"↑↓", "move", "move"},
     {"Tab ←→", "the next, previous table", "table"},
     {"Enter", "show it in the timeline", "in the timeline"},
+    {"s I", "sort by the next column; turn the order round", "sort"},
+    {"c", "fold what is alike into one row, or unfold it", "fold"},
+    {"/ n N", "search names, next, previous hit", "search"},
     {NULL, NULL, NULL},
 };
 
@@ -519,4 +741,5 @@ const struct tui_screen tui_report_screen = {
     .work = work_on_report,
     .ahead = load_ahead,
     .export = export_report,
+    .line = report_line,
 };

@@ -328,6 +328,19 @@ bool tui_term_ascii(void)
     return term.ascii;
 }
 
+void tui_term_lend(void)
+{
+    ask_for_events(false);
+    endwin();
+}
+
+void tui_term_regain(void)
+{
+    refresh();
+    ask_for_events(true);
+    tui_term_forget();
+}
+
 /* ---- showing ----------------------------------------------------------------------- */
 
 void tui_term_forget(void)

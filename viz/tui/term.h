@@ -23,6 +23,9 @@ void tui_term_size(int *w, int *h);
 /* Tells whether the terminal is limited to ASCII. */
 bool tui_term_ascii(void);
 enum ms_rc tui_term_show(const struct tui_cells *g, struct ms_err *err) MS_MUST_USE;
+/* Gives the terminal to another program, and takes it back; between them nothing else is called here. */
+void tui_term_lend(void);
+void tui_term_regain(void);
 /* Makes the next frame send every cell. */
 void tui_term_forget(void);
 /* Returns the next key; TUI_KEY_TICK after timeout_ms without one (-1: wait forever). */

@@ -279,6 +279,7 @@ static enum ms_rc open_items(struct tui_app *a, struct tui_tree *t, bool stack, 
         snprintf(title, sizeof title, "%s of %.*s", stack ? "stack" : "items",
                  MS_STR_ARG(x.d[side].row.name));
         rc = tui_page_open(&a->page, title, err);
+        a->page.is_stack = stack;
     }
     if (rc == MS_OK)
         rc = stack ? tui_node_stack(&a->page, &x.d[side], err)
@@ -550,7 +551,7 @@ static const struct tui_hint hints[] = {
     {"L", "list what is wrong; there s sorts and I turns it round", NULL},
     {"one node", NULL, NULL},
     {"i", "its items with the figures of both sides", "items"},
-    {"S", "where in the program it was called", "stack"},
+    {"S", "where in the program it was called; there e opens the line in $EDITOR", "stack"},
     {"x", "where its inputs come from and outputs go to", NULL},
     {"] [", "communication partner on the next, previous rank", NULL},
     {"y", "copy the name", NULL},

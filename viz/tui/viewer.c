@@ -5,11 +5,12 @@
 #include "viz/tui/viewer.h"
 
 #include "probe/base/io.h"
-#include "probe/base/jread.h"
 #include "probe/base/nearest.h"
-#include "viz/model/statement.h"
+#include "viz/tui/editor.h"
+#include "viz/tui/query.h"
 #include "viz/tui/tree_state.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 
@@ -78,13 +79,17 @@ static void draw_hints(struct tui_app *a)
         tui_puts(g, g->h - 1, x, g->w - x, TUI_INFO, "more at 80x24");
 }
 
-static void draw_foot(struct tui_app *a)
+static void draw_message(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
-    if (a->message[0] != '\0') {
-        tui_fill(g, g->h - 2, 0, g->w, TUI_TEXT, ' ');
-        tui_puts(g, g->h - 2, 1, g->w - 2, a->bad ? TUI_ERROR : TUI_TEXT, a->message);
-    }
+    if (a->message[0] == '\0')
+        return;
+    tui_fill(g, g->h - 2, 0, g->w, TUI_TEXT, ' ');
+    tui_puts(g, g->h - 2, 1, g->w - 2, a->bad ? TUI_ERROR : TUI_TEXT, a->message);
+}
+
+static void draw_foot(struct tui_app *a)
+{
     if (a->prompt.kind != 0)
         tui_prompt_draw(&a->prompt, &a->cells);
     else
@@ -108,12 +113,13 @@ enum ms_rc tui_app_draw(struct tui_app *a, int w, int h, struct ms_err *err)
     draw_foot(a);
     if (a->page.open)
         tui_page_draw(&a->page, &a->cells);
+    draw_message(a);
     return MS_OK;
 }
 
 /* ---- commands after ":" ------------------------------------------------------------- */
 
-enum { SQL_ROWS = 10000, SQL_SECONDS = 10, SQL_CELL = 60, KEYS_W = 17, FILE_MAX = 256 << 20 };
+enum { KEYS_W = 17, FILE_MAX = 256 << 20 };
 
 /* ---- files ------------------------------------------------------------------------- */
 
@@ -191,94 +197,6 @@ static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *
     return tui_go_place(a, &p, err);
 }
 
-/* ---- SQL --------------------------------------------------------------------------- */
-
-/* Appends a cell of the answer as text. */
-static enum ms_rc put_cell(struct ms_buf *line, const struct ms_jread *r, enum ms_jtok tok,
-                           struct ms_buf *scratch, struct ms_err *err)
-{
-    struct ms_str s = MS_STR("");
-    if (tok == MS_J_STR)
-        MS_TRY(ms_jread_text(r, scratch, &s, err));
-    else if (tok == MS_J_NUM)
-        s = r->text;
-    if (line->n != 0)
-        ms_buf_puts(line, "  ");
-    ms_buf_str(line, ms_str_sub(s, 0, SQL_CELL));
-    for (uint32_t k = s.n; k < 12; k++)
-        ms_buf_putc(line, ' ');
-    return ms_buf_check(line, err);
-}
-
-/* Adds one row; the reader is behind its opening bracket. */
-static enum ms_rc put_row(struct tui_page *page, struct ms_jread *r, enum tui_token look,
-                          struct ms_err *err)
-{
-    struct ms_buf line = {.max = 1 << 20}, scratch = {.max = 1 << 20};
-    enum ms_rc rc = MS_OK;
-    enum ms_jtok tok;
-    while (rc == MS_OK && (tok = ms_jread_next(r)) > MS_J_END && tok != MS_J_ARR_END)
-        rc = put_cell(&line, r, tok, &scratch, err);
-    if (rc == MS_OK)
-        rc = tui_page_add(page, look, ms_buf_slice(&line), err);
-    ms_buf_free(&line);
-    ms_buf_free(&scratch);
-    return rc;
-}
-
-static enum ms_rc put_rows(struct tui_page *page, struct ms_jread *r, struct ms_err *err)
-{
-    while (ms_jread_next(r) == MS_J_ARR)
-        MS_TRY(put_row(page, r, TUI_TEXT, err));
-    return MS_OK;
-}
-
-/* Adds the answer, in the format of viz_statement_run. */
-static enum ms_rc put_answer(struct tui_page *page, struct ms_str answer, struct ms_err *err)
-{
-    struct ms_jread r;
-    bool more = false;
-    ms_jread_init(&r, answer.p, answer.n, 0);
-    enum ms_jtok tok = ms_jread_next(&r);
-    while (tok > MS_J_END && (tok = ms_jread_next(&r)) == MS_J_KEY) {
-        const struct ms_str key = r.text;
-        tok = ms_jread_next(&r);
-        if (ms_str_is(key, "columns"))
-            MS_TRY(put_row(page, &r, TUI_ACCENT, err));
-        else if (ms_str_is(key, "rows"))
-            MS_TRY(put_rows(page, &r, err));
-        else
-            more = tok == MS_J_TRUE;
-    }
-    if (tok == MS_J_ERR)
-        return ms_jread_fail(&r, err);
-    return more ? tui_page_addf(page, TUI_WARNING, err, "more rows than %d; add a LIMIT", SQL_ROWS)
-                : MS_OK;
-}
-
-/* Queries the database of the current screen. */
-static enum ms_rc query_database(struct tui_app *a, const char *query, struct ms_err *err)
-{
-    const bool graph = a->reader.tl == NULL || (a->at == TUI_TREE && a->reader.graph != NULL);
-    const struct viz_statement q = {.db = graph ? viz_session_graph(a->session)
-                                                : a->session->timeline,
-                                    .sql = ms_str_of(query),
-                                    .rows = SQL_ROWS,
-                                    .seconds = SQL_SECONDS,
-                                    .until_gone = -1,
-                                    .until_readable = -1};
-    struct ms_buf answer = {.max = FILE_MAX};
-    enum ms_rc rc = viz_statement_run(&q, &answer, err);
-    if (rc == MS_OK)
-        rc = tui_page_open(&a->page, query, err);
-    if (rc == MS_OK)
-        rc = put_answer(&a->page, ms_buf_slice(&answer), err);
-    if (rc != MS_OK)
-        tui_page_close(&a->page);
-    ms_buf_free(&answer);
-    return rc;
-}
-
 /* ---- commands ----------------------------------------------------------------------- */
 
 static enum ms_rc quit_viewer(struct tui_app *a, const char *text, struct ms_err *err)
@@ -299,7 +217,7 @@ static const struct {
     {"goto", "PLACE", go_to, "go to a place, such as graph?rank=1&node=NAME"},
     {"set", "rank N", set_place, "another rank, or another step"},
     {"export", "FILE", export_list, "write what the screen lists as CSV"},
-    {"sql", "QUERY", query_database, "ask the database of the screen; nothing can be changed"},
+    {"sql", "QUERY", tui_query_ask, "ask the database of the screen; nothing can be changed; a key ends it"},
     {"save-screen", "FILE", save_screen, "write the screen as text"},
     {"save-looks", "FILE", save_looks, "the same, each line followed by its colours as letters"},
     {"write", NULL, tui_tree_write,
@@ -413,6 +331,7 @@ enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *li
                           .session = s,
                           .live = live,
                           .cells.ascii = ascii,
+                          .input = -1,
                           .copied.max = 1 << 16};
     MS_TRY(viz_reader_open(&a->reader, s, err));
     enum ms_rc rc = viz_findings_read(&a->findings, &a->reader, VIZ_ENGLISH, err);
@@ -499,6 +418,8 @@ static enum ms_rc frame_key(struct tui_app *a, int key, struct ms_err *err)
 static enum ms_rc route_key(struct tui_app *a, int key, struct ms_err *err)
 {
     bool taken = false;
+    if (a->page.open && a->page.is_stack && !a->page.filtering && key == 'e')
+        return tui_editor_choose(&a->page, &a->edit, err);
     if (a->page.open && key != TUI_KEY_TICK) {
         tui_page_key(&a->page, key, a->cells.h - 4);
         return MS_OK;
@@ -557,6 +478,10 @@ static int key_of_paste(struct tui_app *a, int key)
 void tui_app_key(struct tui_app *a, int key)
 {
     struct ms_err err = {0};
+    if (a->is_key_spent && key != TUI_KEY_CLOSED && key != TUI_KEY_TICK) {
+        a->is_key_spent = false;
+        return;
+    }
     if ((key & TUI_KEY_PASTED) != 0)
         key = key_of_paste(a, key & ~TUI_KEY_PASTED);
     if (key >= TUI_KEY_POINT)
@@ -600,10 +525,24 @@ bool tui_app_work(struct tui_app *a)
     bool more = false;
     if (a->quit || a->state[a->at] == NULL)
         return false;
+    if (tui_query_waits(a)) {
+        if (tui_query_run(a, &err) != MS_OK)
+            tui_say_error(a, &err);
+        return false;
+    }
     if (s->work == NULL || s->work(a, a->state[a->at], &more, &err) == MS_OK)
         return more || work_ahead(a);
     tui_say_error(a, &err);
     return false;
+}
+
+/* Without a terminal no editor starts: what it would show is said. */
+static void say_spot(struct tui_app *a)
+{
+    if (a->edit.line == 0)
+        return;
+    tui_say(a, "the editor shows line %" PRId64 " of %s", a->edit.line, a->edit.path);
+    a->edit.line = 0;
 }
 
 enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h, struct ms_err *err)
@@ -618,6 +557,7 @@ enum ms_rc tui_app_script(struct tui_app *a, struct ms_str script, int w, int h,
             if (tui_key_read(&line, &key, err) != MS_OK)
                 return ms_err_wrap(err, "script, line %u", at);
             tui_app_key(a, key);
+            say_spot(a);
             do
                 MS_TRY(tui_app_draw(a, w, h, err));
             while (tui_app_work(a));
