@@ -91,6 +91,12 @@ static bool went_wrong(const struct cmp_source *s)
     return false;
 }
 
+/* A side that recorded nothing lacks everything, which says nothing of any operator. */
+static bool is_one_sided(const struct observe__part *p)
+{
+    return p->names[0].n == 0 || p->names[1].n == 0;
+}
+
 static enum ms_rc judge_all(struct cmp_source *s, const struct source__comms *comms,
                             struct ms_err *err)
 {
@@ -99,6 +105,8 @@ static enum ms_rc judge_all(struct cmp_source *s, const struct source__comms *co
         if (i != 0 && s->parts.p[i]->step != s->parts.p[i - 1]->step)
             explained |= went_wrong(s);
         ms_assert(i == 0 || s->parts.p[i]->step >= s->parts.p[i - 1]->step);
+        if (is_one_sided(s->parts.p[i]))
+            continue;
         MS_TRY(source__judge_part(s, i, comms, explained, err));
         MS_TRY(source__check_parting(s, i, explained, err));
     }

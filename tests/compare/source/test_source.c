@@ -11,6 +11,14 @@ START_TEST(equal_runs_have_no_suspect)
 }
 END_TEST
 
+START_TEST(a_side_that_recorded_nothing_accuses_nobody)
+{
+    struct run g = model(), nothing = plain();
+    ck_assert_uint_eq(ask(&g, &nothing).n, 0);
+    ck_assert_uint_eq(ask(&nothing, &g).n, 0);
+}
+END_TEST
+
 START_TEST(the_first_operator_that_differs_is_named)
 {
     struct run g = model(), t = model();
@@ -509,8 +517,8 @@ START_TEST(noise_of_a_second_run_explains_as_much)
 END_TEST
 
 TEST_MAIN(
-    "source", equal_runs_have_no_suspect, the_first_operator_that_differs_is_named,
-    a_small_difference_early_beats_a_larger_one_late,
+    "source", equal_runs_have_no_suspect, a_side_that_recorded_nothing_accuses_nobody,
+    the_first_operator_that_differs_is_named, a_small_difference_early_beats_a_larger_one_late,
     what_an_earlier_suspect_made_explains_a_little_more,
     equal_statistics_by_chance_are_no_precedent,
     another_order_is_named_by_the_operator_that_made_it,
