@@ -25,7 +25,7 @@ struct args {
 static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
      .help = "two or more dumps of equal runs: files or directories"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE",
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_FOLDER,
      .help = "write the noise of every row to FILE, for compare --noise_floor"},
     MS_OPT_FORMAT(struct args, format),
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),

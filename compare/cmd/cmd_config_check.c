@@ -40,7 +40,7 @@ static const struct ms_opt opts[] = {
          "against those known to change results"},
     {"slime_compare", "sc", MS_OPT_LIST, offsetof(struct args, slime), "LOG", .min = 2, .max = 2,
      .help = "compare the parameters that two trainings of slime printed, the NPU's log first"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH",
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH", .dash = MS_DASH_FOLDER,
      .help = "what is written: an archive (config_check_pack.zip), a folder (config_check_result), "
              "or the figures of checkpoints (ckpt_similarity.json)"},
     {"state", NULL, MS_OPT_FLAG, offsetof(struct args, state),

@@ -16,8 +16,8 @@ struct args {
 static const struct ms_opt opts[] = {
     {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .required = true,
      .help = "directory with compare_result_rankN_TIME.xlsx or .csv of at least two ranks"},
-    {"output_dir", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .required = true,
-     .help = "directory for the workbook; created when missing"},
+    {"output_dir", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dash = MS_DASH_FOLDER,
+     .required = true, .help = "directory for the workbook; created when missing"},
     {"config_path", "config", MS_OPT_PATH, offsetof(struct args, config), "FILE", .required = true,
      .help = "YAML that selects operators and columns: 'api: [names]', 'compare_index: [columns]'"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = ms_formats,

@@ -25,8 +25,8 @@ static const struct ms_opt opts[] = {
      .help =
          "a tensor dump, and the name of an operator, or with --golden the number of a suspect; "
          "without it the first operator whose result is beyond its bound, or suspect 1"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .required = true,
-     .help = "directory for the program and its inputs"},
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dash = MS_DASH_FOLDER,
+     .required = true, .help = "directory for the program and its inputs"},
     {"golden", "g", MS_OPT_PATH, offsetof(struct args, golden), "GOLDEN",
      .help = "another dump: reproduce a suspect of the comparison with it"},
     {"whole", NULL, MS_OPT_FLAG, offsetof(struct args, whole),

@@ -20,7 +20,8 @@ const struct ms_opt graph_opts[] = {
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct graph_args, golden), "PATH",
      .may_be_empty = true, /* the official plugin passes an empty path when there is none */
      .help = "the run to compare with; without it the graph shows one run"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct graph_args, out), "DIR", .required = true,
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct graph_args, out), "DIR",
+     .dash = MS_DASH_FOLDER, .required = true,
      .help = "directory for the database; created when missing"},
     {"layer_mapping", "lm", MS_OPT_OPTIONAL, offsetof(struct graph_args, layers), "FILE",
      .help = "match layers that have other names on the golden side, by the rules in FILE; "

@@ -23,9 +23,9 @@ struct args {
 };
 
 static const struct ms_opt opts[] = {
-    {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .min = 2, .max = 2,
-     .help = "the run, and what to do with it: start, stop, snapshot or status"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+    {"DIR ACTION", NULL, MS_OPT_REST, offsetof(struct args, words), .dash = MS_DASH_WORD, .min = 2,
+     .max = 2, .help = "the run, and what to do with it: start, stop, snapshot or status"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dash = MS_DASH_FOLDER,
      .help = "where a snapshot goes", .dflt = "DIR/snapshots/NNN"},
     {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
      .help = "with start: record only these domains from now on, comma separated; '' for all"},

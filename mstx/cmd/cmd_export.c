@@ -23,7 +23,8 @@ static const struct ms_opt opts[] = {
      .help = "directory of a run, or its run.db"},
     {"format", "f", MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
      .required = true, .help = "whose files to write; trace-view is Ascend's JSON"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .required = true,
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "OUT", .dash = MS_DASH_OUTPUT,
+     .required = true,
      .help = "file to write; of ascend-db a directory, unless it ends in .db; of flight-recorder "
              "a directory"},
     {0}};
@@ -70,7 +71,7 @@ static int run_export(int argc, char **argv)
         rc = export_run(tl, &a, &err);
         mstx_tl_close(tl);
     }
-    if (rc == MS_OK)
+    if (rc == MS_OK && !ms_opt_is_output(a.output))
         puts(a.output);
     return ms_cmd_end(&mstx_cmd_export, rc, &err);
 }

@@ -32,8 +32,8 @@ static const struct ms_opt opts[] = {
          "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, of "
          "databases of an Ascend profiler, or of traces of PyTorch's profiler; several traces or "
          "directories of them become one run, which needs -o"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dflt = "DIR/run.db",
-     .help = "where to write the database"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_FOLDER,
+     .dflt = "DIR/run.db", .help = "where to write the database"},
     {"rank-from", NULL, MS_OPT_TEXT, offsetof(struct args, rank_from), "REGEX",
      .help = "of traces that do not say their rank: an extended regular expression whose first "
              "group is the rank in the path, such as 'node[0-9]+_([0-9]+)'"},

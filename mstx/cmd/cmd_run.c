@@ -24,9 +24,9 @@ static const char *const comms[] = {"auto", "none", "openmpi", "mpich", NULL};
 static const char *const devices[] = {"auto", "opencl", "cuda", "acl", NULL};
 
 static const struct ms_opt opts[] = {
-    {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program),
+    {"PROG ARGS", NULL, MS_OPT_REST, offsetof(struct args, program), .dash = MS_DASH_WORD,
      .help = "the program and its arguments, as without msprobe"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR",
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dash = MS_DASH_FOLDER,
      .help = "directory of the run; all ranks give the same", .dflt = "msprobe-run"},
     {"domain_include", NULL, MS_OPT_TEXT, offsetof(struct args, include), "NAMES",
      .help = "record these domains alone, comma separated; 'default' is one"},
@@ -65,7 +65,7 @@ static const struct ms_opt opts[] = {
      .help = "flight recorder: keep the last seconds only, for 'msprobe ctl DIR snapshot'"},
     {"max_size", NULL, MS_OPT_TEXT, offsetof(struct args, max_size), "BYTES",
      .help = "of a process; 500m, 2g. What does not fit is dropped and counted"},
-    {"stage", NULL, MS_OPT_PATH, offsetof(struct args, stage), "DIR",
+    {"stage", NULL, MS_OPT_PATH, offsetof(struct args, stage), "DIR", .dash = MS_DASH_FOLDER,
      .help =
          "write to this directory of the node first and copy to the run, for slow shared storage"},
     {"policy", NULL, MS_OPT_CHOICE, offsetof(struct args, policy), "WHAT", .choices = policies,

@@ -26,7 +26,8 @@ struct args {
 };
 
 static const struct ms_opt opts[] = {
-    {"DIR SQL", NULL, MS_OPT_REST, offsetof(struct args, rest), .min = 2, .max = 2,
+    {"DIR SQL", NULL, MS_OPT_REST, offsetof(struct args, rest), .dash = MS_DASH_WORD, .min = 2,
+     .max = 2,
      .help = "directory of a run or its run.db, and one SELECT statement; - reads it from standard "
              "input"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "text",

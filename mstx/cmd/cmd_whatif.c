@@ -29,7 +29,7 @@ static const struct ms_opt opts[] = {
      .help = "the job without what is special about rank:3, op:NAME or link:2-1"},
     {"scale", NULL, MS_OPT_TEXT, offsetof(struct args, scale), "NAME=FACTOR,...",
      .help = "the job with other durations: compute=0.9, comm=0.5 or NAME=2"},
-    {"ideal", NULL, MS_OPT_PATH, offsetof(struct args, ideal), "FILE",
+    {"ideal", NULL, MS_OPT_PATH, offsetof(struct args, ideal), "FILE", .dash = MS_DASH_FOLDER,
      .help = "write the timeline with ideal durations, a Chrome trace"},
     {"model", NULL, MS_OPT_CHOICE, offsetof(struct args, model), "MODEL", .dflt = "types",
      .choices = models,

@@ -33,7 +33,7 @@ const struct ms_opt ms_global_opts[] = {
      .help = "log a part of the program in detail; level 1 to 3, several with commas, all is all"},
     {"stats", NULL, MS_OPT_FLAG, GLOBAL(stats),
      .help = "print time and memory of each phase on stderr at the end"},
-    {"trace_self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE",
+    {"trace_self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE", .dash = MS_DASH_FOLDER,
      .help = "write the program's own phases as Chrome trace events"},
     {"threads", NULL, MS_OPT_INT, GLOBAL(threads), "N", .min = 0, .max = 1024,
      .help = "work with N threads; 0 is one per processor", .dflt = "0"},
@@ -319,12 +319,42 @@ static enum ms_rc set_text(const struct parser *p, const struct ms_opt *o, const
     return MS_OK;
 }
 
+enum ms_rc (*ms_opt_input)(const char **path, struct ms_err *err);
+enum ms_rc (*ms_opt_output)(const char **path, struct ms_err *err);
+
+static const char *standard_output;
+
+bool ms_opt_is_output(const char *path)
+{
+    return standard_output != NULL && path == standard_output;
+}
+
+/* Replaces "-" by the path of what it stands for. */
+static enum ms_rc take_dash(const struct parser *p, const struct ms_opt *o, const char **text)
+{
+    if (strcmp(*text, "-") != 0 || o->dash == MS_DASH_WORD)
+        return MS_OK;
+    if (o->dash == MS_DASH_FOLDER)
+        return ms_fail(p->err, MS_E_ARG,
+                       "option --%s: '-' cannot stand for what it writes; a path named - is ./-",
+                       o->name);
+    enum ms_rc (*const take)(const char **, struct ms_err *) =
+        o->dash == MS_DASH_OUTPUT ? ms_opt_output : ms_opt_input;
+    if (take == NULL)
+        return MS_OK;
+    MS_TRY(take(text, p->err));
+    if (o->dash == MS_DASH_OUTPUT)
+        standard_output = *text;
+    return MS_OK;
+}
+
 /* Stores a path. An empty path is refused here; a later message "no such file" would show no
  * name. */
 static enum ms_rc set_path(const struct parser *p, const struct ms_opt *o, const char *text)
 {
     if (*text == '\0' && !o->may_be_empty)
         return ms_fail(p->err, MS_E_ARG, "option --%s: %s is empty", o->name, o->value);
+    MS_TRY(take_dash(p, o, &text));
     return set_text(p, o, text);
 }
 
@@ -428,8 +458,12 @@ static enum ms_rc read_positional(struct parser *p, char *arg)
         return ms_fail(p->err, MS_E_ARG, "%s: an argument is empty", rest->name);
     if (rest->choices != NULL && choice_of(rest, arg) < 0)
         return not_a_choice(p, rest, arg);
+    const char *text = arg;
+    MS_TRY(take_dash(p, rest, &text));
+    arg = (char *)(uintptr_t)text;
     char **to = &p->argv[++p->nrest];
     char **from = &p->argv[p->at];
+    *from = arg;
     if (to == from)
         return MS_OK;
     memmove(to + 1, to, (size_t)(from - to) * sizeof *to);

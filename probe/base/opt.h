@@ -12,7 +12,7 @@
  * dash (-tp); "--name value", "--name=value" and any unambiguous prefix of a long name are
  * accepted. '-' and '_' are the same inside long names, "--" ends the options, and the last of a
  * repeated option wins. A value that begins with '-' needs the form "--name=-x", except for
- * negative numbers and "-" alone.
+ * negative numbers and "-" alone, which stands for standard input or output where a file is expected.
  */
 #ifndef PROBE_BASE_OPT_H
 #define PROBE_BASE_OPT_H
@@ -44,6 +44,14 @@ struct ms_opt_list {
     size_t n;
 };
 
+/* What "-" alone is in the place of a file. */
+enum ms_dash {
+    MS_DASH_INPUT,  /* standard input */
+    MS_DASH_OUTPUT, /* standard output */
+    MS_DASH_FOLDER, /* nothing: the command writes a folder, or prints besides */
+    MS_DASH_WORD,   /* a word like others */
+};
+
 struct ms_opt {
     const char *name;    /* long name with underscores, without dashes */
     const char *letters; /* short name without dash, or NULL */
@@ -59,7 +67,8 @@ struct ms_opt {
     bool
         may_be_empty; /* PATH: "" counts as not given; LIST: it may have no value, then items is set
                           and n is 0 */
-    bool hidden;      /* left out of help and completion; needs its full name */
+    enum ms_dash dash; /* PATH, OPTIONAL and REST */
+    bool hidden;       /* left out of help and completion; needs its full name */
 };
 
 /* Text for people, or JSON for programs: the row of --format of most commands, and its values. */
@@ -110,6 +119,11 @@ int ms_cmd_fail(const struct ms_cmd *cmd, const struct ms_err *err);
 /* Says better what is wrong than an error does, and returns true, or false; set once when the program starts, to
  * tell a user whose path is of another kind which command reads it. May be NULL. */
 extern bool (*ms_cmd_explain)(const struct ms_cmd *cmd, const struct ms_err *err);
+/* Give the path of the file that "-" stands for; set once when the program starts. NULL: "-" is a name. */
+extern enum ms_rc (*ms_opt_input)(const char **path, struct ms_err *err);
+extern enum ms_rc (*ms_opt_output)(const char **path, struct ms_err *err);
+/* Tells whether a path is that of standard output. */
+bool ms_opt_is_output(const char *path);
 /* Returns the exit code of a command that processes share (MS_JOB_SHARED) and that all of them
  * ended with the same result; the first one prints an error. */
 int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err);

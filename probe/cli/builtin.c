@@ -246,12 +246,14 @@ COMMANDS(DECLARE)
 #define POINT_TO(folder, name) &folder##_cmd_##name,
 static const struct ms_cmd *const commands[] = {COMMANDS(POINT_TO) NULL};
 
-static const struct cli_program program = {commands, true, cli_show_folder, cli_command_of_path};
+static const struct cli_program program = {commands, true, cli_show_folder, cli_command_of_path,
+                                           cli_end_standard_files};
 
 int cli_main(int argc, char **argv)
 {
     viz_words_install();
     probe_graph_dump_register();
     cli_explain_paths();
+    cli_take_standard_files();
     return cli_run(&program, argc, argv);
 }

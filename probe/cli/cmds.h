@@ -16,6 +16,7 @@ struct cli_program {
     bool shows_stacks; /* at a crash, which needs a library that is loaded at the start */
     size_t (*show_folder)(const char *dir); /* cli_show_folder; NULL: not asked for */
     enum ms_rc (*command_of_path)(const char *, const char **, struct ms_err *); /* likewise */
+    enum ms_rc (*end)(struct ms_err *); /* cli_end_standard_files; likewise */
 };
 /* Runs the program; returns an exit status. */
 int cli_run(const struct cli_program *program, int argc, char **argv);
@@ -36,6 +37,11 @@ size_t cli_show_folder(const char *dir);
 /* Finds the command that opens a path which stands in the place of a command. *name is NULL for a word that is no
  * path; fails for a path that no command opens. */
 enum ms_rc cli_command_of_path(const char *path, const char **name, struct ms_err *err) MS_MUST_USE;
+
+/* Lets "-" be standard input and output in the place of a file. */
+void cli_take_standard_files(void);
+/* Prints what was written for standard output and removes the temporary files. */
+enum ms_rc cli_end_standard_files(struct ms_err *err) MS_MUST_USE;
 
 /* Keeps control characters of what is printed from the terminal, if standard output is one. */
 void cli_guard_terminal(void);

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const struct ms_cmd *const *all; /* ended by NULL; set once, by cli_run */
+static const struct ms_cmd *const *all;          /* ended by NULL; set once, by cli_run */
+static enum ms_rc (*end_files)(struct ms_err *); /* likewise; may be NULL */
 
 const struct ms_cmd *const *cli_commands(void)
 {
@@ -118,6 +119,8 @@ static enum ms_rc take_framework(int *argc, char ***argv, struct ms_err *err)
 static int finish(const struct ms_cmd *cmd, int code)
 {
     struct ms_err err = {0};
+    if (end_files != NULL && end_files(&err) != MS_OK && code != MS_EXIT_FAIL)
+        code = ms_cmd_fail(cmd, &err);
     if (ms_stdout_finish(&err) != MS_OK && code != MS_EXIT_FAIL)
         code = ms_cmd_fail(cmd, &err);
     ms_err_clear(&err);
@@ -215,6 +218,7 @@ int cli_run(const struct cli_program *program, int argc, char **argv)
     struct ms_err err = {0};
     const struct ms_cmd *cmd = NULL;
     all = program->commands;
+    end_files = program->end;
     fill_closed_descriptors();
     signals_install(argc, argv, program->shows_stacks);
     if (take_environment(&err) != MS_OK)

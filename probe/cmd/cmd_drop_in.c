@@ -23,7 +23,8 @@ struct args {
 static const char *const actions[] = {"on", "off", NULL};
 
 static const struct ms_opt opts[] = {
-    {"on|off", NULL, MS_OPT_REST, offsetof(struct args, action), .max = 1, .choices = actions,
+    {"on|off", NULL, MS_OPT_REST, offsetof(struct args, action), .dash = MS_DASH_WORD, .max = 1,
+     .choices = actions,
      .help = "on: import msprobe finds this package; off: the official one, where that is "
              "installed; without either: how it is"},
     {"python", NULL, MS_OPT_TEXT, offsetof(struct args, python), "PROGRAM",

@@ -22,8 +22,8 @@ struct args {
 static const struct ms_opt opts[] = {
     {"input_path", "i", MS_OPT_PATH, offsetof(struct args, from), "DIR", .required = true,
      .help = "directory of a step; of a whole dump the first step with an answer is told"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dflt = "./output",
-     .help = "directory for anomaly_analyze_*.json, made when missing"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dash = MS_DASH_FOLDER,
+     .dflt = "./output", .help = "directory for anomaly_analyze_*.json, made when missing"},
     {"ignore", NULL, MS_OPT_LIST, offsetof(struct args, ignore), "WORD", .min = 1, .max = 1000,
      .help = "operators that are allowed to overflow: those whose name holds one of these words"},
     {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),

@@ -23,8 +23,8 @@ static const struct ms_opt opts[] = {
      .help = "tensor file, or directory with tensor files at any depth"},
     {"type", "t", MS_OPT_CHOICE, offsetof(struct args, as), "TYPE", .dflt = "pt", .choices = kinds,
      .help = "what to write; bf16 becomes float32 in npy"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dflt = "./output",
-     .help = "directory to write into, made when missing"},
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, to), "DIR", .dash = MS_DASH_FOLDER,
+     .dflt = "./output", .help = "directory to write into, made when missing"},
     MS_OPT_FORMAT(struct args, format),
     {0},
 };
