@@ -267,6 +267,12 @@ static bool is_of_other_call(const struct source__judge *j, const struct source_
     return is_absent || n->in > observe__rule.forward[j->tensor] * n->tiny;
 }
 
+/* An equation says what an einsum is, as a name does of other operators. */
+static bool is_named_einsum(const struct source__judge *j, const struct observe__node *n)
+{
+    return ms_str_is(probe_name_last(j->p->ops.p[n->op].name), "einsum");
+}
+
 /* Tells whether an operator has another argument and makes the same: it is another one, as a product with the inverse
  * for a quotient, it reads other values, as 8 times one sum is 16 times another, or one side does not have the
  * argument, as a mean over two axes is a mean of means. */
@@ -275,7 +281,7 @@ static bool is_other_form(const struct source__judge *j, const struct source__ra
     const struct observe__node *n = &j->p->nodes.p[r->node];
     if (r->why != CMP_WHY_SCALAR || r->leaf == OBSERVE__NONE || !agrees(j, n))
         return false;
-    return is_of_other_call(j, r) || observe__is_other_operator(j->p, n);
+    return is_of_other_call(j, r) || observe__is_other_operator(j->p, n) || is_named_einsum(j, n);
 }
 
 static bool is_alone(const struct observe__node *n)

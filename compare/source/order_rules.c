@@ -34,7 +34,8 @@ static bool moves_elements(const struct observe__part *p, const struct observe__
         "roll",      "flip",         "fliplr",   "flipud",   "rot90",    "permute",
         "transpose", "transpose_",   "swapaxes", "swapdims", "movedim",  "t",
         "gather",    "index_select", "take",     "sort",     "randperm", "reverse",
-        "einsum",    "triu",         "tril",     NULL};
+        "einsum",    "triu",         "tril",     "tile",     "repeat",   "repeat_interleave",
+        NULL};
     return is_named(p, n, names);
 }
 
@@ -264,8 +265,9 @@ static bool is_input_known(const struct observe__part *p, const struct observe__
 
 /* ---- what else may be in another order ------------------------------------- */
 
-/* Share of the strength of a suspect that those have which explain it as well: they come behind it. */
-static const double share_of_others = 0.2;
+/* Share of the strength of a suspect that those have which explain it as well: they come behind it. Data is in
+ * another order more often than parameters. */
+static const double share_of_data = 0.25, share_of_owners = 0.2;
 enum { OWNERS_MAX = 2 };
 
 /* Returns the leaf of a parameter whose rows can be in another order; OBSERVE__NONE: the node reads none. */
@@ -286,7 +288,7 @@ static enum ms_rc add_other(struct source__judge *j, uint32_t reader, uint32_t n
 {
     const struct observe__node *n = &j->p->nodes.p[reader];
     bool owned = (j->p->leaves.p[leaf].flags & OBSERVE__IS_PARAM) != 0;
-    double s = share_of_others * log10(fmax(n->rho, 1));
+    double s = (owned ? share_of_owners : share_of_data) * log10(fmax(n->rho, 1));
     struct source__raw raw =
         source__raw_of(n, owned ? CMP_WHY_PARAMETER : CMP_WHY_INPUT, SOURCE__NUM, s);
     raw.leaf = leaf;
@@ -320,10 +322,71 @@ static bool is_marked(const bool *mark, const struct observe__leaf *l, uint32_t 
     return is;
 }
 
+/* Tells whether a node reads data itself, which may be in another order as well as what else it reads. */
+static bool reads_any_data(const struct observe__part *p, const struct observe__node *n,
+                           uint32_t data)
+{
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct observe__leaf *l = &p->leaves.p[k];
+        if (is_data(l) && !is_vector(p, n, l, data))
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether a node reads the data in question. */
 static bool reads_data(const struct way *w, const struct observe__leaf *l, uint32_t data)
 {
     return data != OBSERVE__NONE && is_data(l) && l->value == w->p->leaves.p[data].value;
+}
+
+/* How a value depends on data that may be in another order. */
+enum dependence {
+    FREE,     /* it depends on no data */
+    OTHER,    /* on other data alone */
+    TOGETHER, /* on this data alone: it is in another order as a whole */
+    MIXED,    /* on both, so that its parts no longer belong together */
+};
+
+static enum dependence join(enum dependence a, enum dependence b)
+{
+    if (a == FREE || b == FREE || a == b)
+        return a > b ? a : b;
+    return MIXED;
+}
+
+/* Returns the dependence of an input of node i. */
+static enum dependence of_input(const struct way *w, const enum dependence *made, uint32_t i,
+                                uint32_t k, uint32_t data)
+{
+    const struct observe__leaf *l = &w->p->leaves.p[k];
+    enum dependence d = FREE;
+    if ((l->flags & OBSERVE__IS_OUT) || l->count <= 1)
+        return FREE;
+    for (unsigned s = 0; s < 2; s++)
+        d = join(d, l->maker[s] < i ? made[l->maker[s]] : FREE);
+    if (is_data(l) && !is_vector(w->p, &w->p->nodes.p[i], l, data))
+        d = join(d, reads_data(w, l, data) ? TOGETHER : OTHER);
+    return d;
+}
+
+/* Tells whether another order of the data explains that a node makes other values: it reads, besides what depends on
+ * this data, what depends on other data, or what such a node has made. */
+static enum ms_rc is_torn(const struct way *w, uint32_t data, uint32_t reader, bool *out,
+                          struct ms_err *err)
+{
+    const struct observe__part *p = w->p;
+    enum dependence *made = ms_calloc(reader + 1, sizeof *made);
+    if (made == NULL)
+        return ms_no_memory(err);
+    for (uint32_t i = 0; i <= reader; i++) {
+        const struct observe__node *n = &p->nodes.p[i];
+        for (uint32_t k = n->leaf; n->kind == PROBE_NODE_API && k < n->leaf + n->nleaf; k++)
+            made[i] = join(made[i], of_input(w, made, i, k, data));
+    }
+    *out = made[reader] == MIXED;
+    ms_free(made);
+    return MS_OK;
 }
 
 /* Tells whether another order of what a node makes, and of the data that it reads, explains that a later one combines
@@ -398,18 +461,51 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
     return data ? add_other(j, reader, root, leaf, err) : MS_OK;
 }
 
-/* Finds what is blamed where an operator combines elements pair by pair: the data, or where that explains nothing,
- * the nearest parameter. OBSERVE__NONE: nothing is. */
+/* Tells whether an operator combines elements of different positions and has nothing of its own that may be another:
+ * no parameter and no other argument. Equal inputs in equal order then give an equal result. */
+static bool is_combination(const struct observe__part *p, const struct observe__node *n)
+{
+    static const char *const names[] = {"matmul",
+                                        "__matmul__",
+                                        "bmm",
+                                        "baddbmm",
+                                        "addmm",
+                                        "softmax",
+                                        "log_softmax",
+                                        "logsumexp",
+                                        "cdist",
+                                        "cosine_similarity",
+                                        "scaled_dot_product_attention",
+                                        NULL};
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
+            return false;
+    }
+    return is_named(p, n, names) && !observe__is_other_operator(p, n) &&
+           owned_leaf(p, n) == OBSERVE__NONE;
+}
+
+/* Finds what is blamed where an operator combines elements pair by pair, or what depends on several data: the data,
+ * or where that explains nothing, the nearest parameter of a pair. OBSERVE__NONE: nothing is. An operator that reads
+ * data itself is as likely to read them in another order as what else it reads. */
 static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blamed,
                                  struct source__raw *raw, struct ms_err *err)
 {
     const struct observe__node *n = &w->p->nodes.p[i];
+    const bool is_pair = is_pairwise(w->p, n);
     uint32_t leaf = w->leaf;
     bool by_data = false;
     *blamed = OBSERVE__NONE;
-    if (w->root == OBSERVE__NONE || w->root == i || !is_pairwise(w->p, n))
+    if (w->root == OBSERVE__NONE || w->root == i || reads_any_data(w->p, n, w->leaf))
         return MS_OK;
-    MS_TRY(explains(w, w->root, w->leaf, i, &by_data, err));
+    if (!is_pair && (is_own_mistake(w->p, n) || !is_combination(w->p, n)))
+        return MS_OK;
+    if (is_pair)
+        MS_TRY(explains(w, w->root, w->leaf, i, &by_data, err));
+    else
+        MS_TRY(is_torn(w, w->leaf, i, &by_data, err));
+    if (!is_pair && !by_data)
+        return MS_OK;
     if (by_data)
         *blamed = w->root;
     else
