@@ -263,6 +263,54 @@ static enum ms_rc check_kind(struct source__judge *j, struct ms_err *err)
     return MS_OK;
 }
 
+/* ---- values that replace parameters ----------------------------------------------- */
+
+/* Tells whether an operator of one side alone makes of one whole tensor another of its size, which nothing that is
+ * recorded reads: copying it into the parameter is not recorded. */
+static bool replaces_tensor(const struct source__judge *j, uint32_t i)
+{
+    const struct observe__node *n = &j->p->nodes.p[i];
+    const struct observe__op *op = &j->p->ops.p[n->op];
+    const struct observe__leaf *in = NULL, *out = NULL;
+    const unsigned side = n->id[1] != OBSERVE__NONE;
+    if (!source__is_update(j, i) || (n->id[0] == OBSERVE__NONE) == (n->id[1] == OBSERVE__NONE) ||
+        n->is_read || (op->flags & (OBSERVE__VIEW | OBSERVE__CAST)) || is_in_place(j->p, n))
+        return false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct observe__leaf *l = &j->p->leaves.p[k];
+        if (ms_dtype_kind((enum ms_dtype)l->dtype[side]) != MS_DTK_FLOAT || l->count <= 1)
+            continue;
+        if (l->flags & OBSERVE__IS_OUT)
+            out = out == NULL ? l : out;
+        else if (in == NULL)
+            in = l;
+        else
+            return false;
+    }
+    return in != NULL && out != NULL && in->count == out->count && in->norm != out->norm;
+}
+
+/* Rule: behind the update one side alone computes new values of several tensors and nothing reads them, as where
+ * weights are clamped or shrunk after the step. */
+static enum ms_rc check_replaced(struct source__judge *j, struct ms_err *err)
+{
+    enum { FEW = 2 };
+    uint32_t first = OBSERVE__NONE, op = OBSERVE__NONE, calls = 0;
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+        const struct observe__node *n = &j->p->nodes.p[i];
+        if (!replaces_tensor(j, i) || (op != OBSERVE__NONE && n->op != op))
+            continue;
+        first = first == OBSERVE__NONE ? i : first;
+        op = n->op;
+        calls++;
+    }
+    if (calls < FEW)
+        return MS_OK;
+    const struct observe__node *n = &j->p->nodes.p[first];
+    enum cmp_why why = n->id[0] == OBSERVE__NONE ? CMP_WHY_EXTRA : CMP_WHY_MISSING;
+    return source__add_suspect(j, first, source__raw_of(n, why, SOURCE__STRUCTURE, 0), err);
+}
+
 enum ms_rc source__check_update_calls(struct source__judge *j, struct ms_err *err)
 {
     struct alone a = find_alone(j);
@@ -270,8 +318,10 @@ enum ms_rc source__check_update_calls(struct source__judge *j, struct ms_err *er
     bool both = a.all[0] != 0 && a.all[1] != 0;
     if (!both || j->p->cross || j->explained || has_suspect(j))
         return MS_OK;
-    if (a.moves[0] == a.moves[1])
-        return check_kind(j, err);
+    if (a.moves[0] == a.moves[1]) {
+        MS_TRY(check_kind(j, err));
+        return has_suspect(j) ? MS_OK : check_replaced(j, err);
+    }
     unsigned side = a.moves[1];
     uint32_t first = a.first[side];
     ms_assert(first != OBSERVE__NONE);
