@@ -172,6 +172,13 @@ static bool does_follow(const struct walk *w, uint32_t node)
     return false;
 }
 
+/* Tells whether a result takes no part in the backward pass although what was the end so far does: a figure that is
+ * logged. */
+static bool is_logged(const struct walk *w, uint32_t row)
+{
+    return w->last != OBSERVE__NONE && w->s->value[w->last].grad == 1 && w->s->value[row].grad == 0;
+}
+
 static enum ms_rc walk_side(struct walk *w, struct ms_arena *arena, struct ms_err *err)
 {
     const size_t n = w->s->dump->nodes.n + 1;
@@ -186,9 +193,10 @@ static enum ms_rc walk_side(struct walk *w, struct ms_arena *arena, struct ms_er
         if (!is_forward(w->s->dump, i))
             continue;
         look_up_node(w, i);
-        bool is_end =
-            w->first[i] != OBSERVE__NONE && (does_follow(w, i) || w->last == OBSERVE__NONE);
-        w->last = is_end ? w->first[i] : w->last;
+        const uint32_t first = w->first[i];
+        bool is_end = first != OBSERVE__NONE && (does_follow(w, i) || w->last == OBSERVE__NONE) &&
+                      !is_logged(w, first);
+        w->last = is_end ? first : w->last;
     }
     for (uint32_t i = w->end; i-- > 0;) {
         if (is_forward(w->s->dump, i))

@@ -39,8 +39,8 @@ static void compare_gradient(struct agreement *a, const struct observe__node *n,
     a->off |= (l->flags & OBSERVE__FLAGGED) || (measured && l->e > most && !rounding);
 }
 
-/* Visits the recorded gradients of parameters: those of modules, or where no module is recorded, those
- * that enter the update. */
+/* Visits the recorded gradients of parameters: those of modules, or those that enter the update, among which are
+ * those of parameters in no module. Where the updates agree, these do. */
 static void visit_gradients(struct agreement *a, bool modules, bool compare)
 {
     const struct observe__part *p = a->j->p;
@@ -108,7 +108,7 @@ static bool lacks_gradient(const struct observe__part *p)
 bool source__do_gradients_agree(const struct source__judge *j)
 {
     struct agreement a = {.j = j};
-    for (unsigned modules = 2; modules-- > 0 && !a.any;) {
+    for (unsigned modules = 2; modules-- > 0 && !a.off && !(a.any && j->p->do_updates_agree);) {
         visit_gradients(&a, modules, false);
         visit_gradients(&a, modules, true);
     }

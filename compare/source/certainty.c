@@ -59,6 +59,8 @@ static enum evidence evidence_of(const struct cmp_suspect *t, bool programs)
         return ALONE;
     case CMP_WHY_GRAD:
         return GRAD;
+    case CMP_WHY_MOVED:
+        return t->score > small_value ? ALONE : SIGN;
     default:
         break;
     }

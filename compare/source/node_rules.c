@@ -461,15 +461,27 @@ static enum ms_rc check_module(struct source__judge *j, uint32_t i, struct ms_er
     return MS_OK;
 }
 
-/* Tells whether a node reads another node's output than on the golden side. */
-static bool is_rewired(const struct source__judge *j, const struct observe__node *n)
+/* Returns an input of a node that another node's output comes to than on the golden side; OBSERVE__NONE: none is. */
+static uint32_t rewired_leaf(const struct source__judge *j, const struct observe__node *n)
 {
     for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
         const struct observe__leaf *l = &j->p->leaves.p[i];
         if ((l->flags & OBSERVE__IS_OUT) == 0 && l->maker[0] != l->maker[1])
-            return true;
+            return i;
     }
-    return false;
+    return OBSERVE__NONE;
+}
+
+/* Another position is a cause like others where the node reads other values for it, and nothing before it differs. */
+static struct source__raw raw_of_moved(const struct source__judge *j, const struct observe__node *n,
+                                       uint32_t leaf)
+{
+    const double least = observe__rule.forward[j->tensor] * n->floor;
+    if (n->dir != PROBE_FORWARD || !(j->p->leaves.p[leaf].e > least) || j->dirtiest > least)
+        return source__raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0);
+    struct source__raw raw = source__raw_of(n, CMP_WHY_MOVED, SOURCE__NUM, log10(n->in / least));
+    raw.leaf = leaf;
+    return raw;
 }
 
 static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms_err *err)
@@ -477,11 +489,11 @@ static enum ms_rc check_structure(struct source__judge *j, uint32_t i, struct ms
     const struct observe__node *n = &j->p->nodes.p[i];
     bool extra = n->id[0] == OBSERVE__NONE, missing = n->id[1] == OBSERVE__NONE;
     bool cast = (j->p->ops.p[n->op].flags & OBSERVE__CAST) && j->mixed;
-    if (n->moved)
-        return is_rewired(j, n)
-                   ? source__add_suspect(
-                         j, i, source__raw_of(n, CMP_WHY_MOVED, SOURCE__STRUCTURE, 0), err)
-                   : MS_OK;
+    if (n->moved) {
+        const uint32_t leaf = rewired_leaf(j, n);
+        return leaf != OBSERVE__NONE ? source__add_suspect(j, i, raw_of_moved(j, n, leaf), err)
+                                     : MS_OK;
+    }
     if (j->p->cross)
         return check_cast_across(j, i, err);
     if ((!extra && !missing) || n->dir != PROBE_FORWARD ||
