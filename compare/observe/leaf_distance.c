@@ -288,6 +288,7 @@ void observe__compare_values(const struct read__value *golden, const struct read
         compare_tensors(g, t, mode, cross, l);
         ms_assert(l->e >= 0 && l->e <= 2 && l->en >= 0);
         l->value = hash_of(g);
+        l->target = hash_of(t);
         return;
     }
     if (read__is_tensor(g) || read__is_tensor(t)) {

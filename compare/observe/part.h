@@ -48,6 +48,7 @@ struct observe__leaf {
     float norm;        /* the larger of both sides' norms; 0: unknown */
     float noise;       /* difference to a second golden run; 0: unknown */
     uint32_t value;    /* hash of the golden value; of a plain value, of both values */
+    uint32_t target;   /* of two tensors: hash of the target's value */
     uint32_t path;     /* index in part->paths */
     uint32_t texts;    /* index in part->said, or OBSERVE__NONE */
     uint16_t flags;

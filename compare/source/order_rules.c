@@ -604,6 +604,25 @@ static bool is_wrong_behind(const struct source__judge *j, uint32_t i)
     return false;
 }
 
+/* Tells whether an input has the value that another one has on the golden side, and its golden value is another's:
+ * parts were joined in another order. */
+static bool is_displaced(const struct observe__part *p, const struct observe__node *n,
+                         uint32_t leaf)
+{
+    enum { PARTS = 32 };
+    const struct observe__leaf *x = &p->leaves.p[leaf];
+    bool is_found = false, is_lost = true;
+    if (x->value == x->target || !is_whole_input(x))
+        return false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf && k < leaf + PARTS; k++) {
+        const struct observe__leaf *y = &p->leaves.p[k];
+        const bool is_other = k != leaf && is_whole_input(y);
+        is_found |= is_other && y->value == x->target;
+        is_lost &= !is_other || y->target != x->value;
+    }
+    return is_found && !is_lost;
+}
+
 enum ms_rc source__check_permutation(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     const struct observe__node *n = &j->p->nodes.p[i];
@@ -615,7 +634,8 @@ enum ms_rc source__check_permutation(struct source__judge *j, uint32_t i, struct
         return MS_OK;
     for (uint32_t a = n->leaf; a + 1 < n->leaf + n->nleaf; a++) {
         const struct observe__leaf *x = &j->p->leaves.p[a];
-        if (!is_swapped(j, x, x + 1) || (j->p->cross && !is_wrong_behind(j, i)))
+        const bool is_other = is_swapped(j, x, x + 1) || (!j->p->cross && is_displaced(j->p, n, a));
+        if (!is_other || (j->p->cross && !is_wrong_behind(j, i)))
             continue;
         double s = log10(fmax(x->e / n->floor, permuted));
         struct source__raw raw = source__raw_of(n, CMP_WHY_WIRING, SOURCE__NUM, s);

@@ -26,7 +26,7 @@
     X(suspect_rounded, "out in later more?")                                                       \
     X(suspect_parameter, "path state? reader? in factor later more?")                              \
     X(suspect_input, "path state? reader? in factor later more?")                                  \
-    X(suspect_wiring, "path maker? golden_maker? e later more?")                                   \
+    X(suspect_wiring, "path maker? golden_maker? e? later more?")                                  \
     X(suspect_missing, "effect? reader? path? maker? e? later more?")                              \
     X(suspect_extra, "effect? reader? path? maker? e? later more?")                                \
     X(suspect_moved, "effect? reader? path? maker? e? later more?")                                \

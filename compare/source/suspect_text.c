@@ -136,7 +136,8 @@ static void say_wiring(struct ms_message *m, const struct observe__part *p,
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_maker(m, "maker", p, 1, l->maker[1]);
     say_maker(m, "golden_maker", p, 0, l->maker[0]);
-    ms_message_f64(m, "e", l->e);
+    if (l->flags & OBSERVE__MEASURED)
+        ms_message_f64(m, "e", l->e);
 }
 
 static void say_attribute(struct ms_message *m, const struct observe__part *p,

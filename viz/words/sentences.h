@@ -246,10 +246,10 @@
       "{path} 来自 dump 之外，且" STATE_ZH("噪声") "；此前没有差异" LATER_ZH)                                           \
     X(suspect_wiring,                                                                                                   \
       "{path} comes from {maker?=outside the dump|{maker}} on the target side and from "                                \
-      "{golden_maker?=outside the dump|{golden_maker}} on the golden side, and differs by "                             \
-      "{e:error}" LATER_EN,                                                                                             \
+      "{golden_maker?=outside the dump|{golden_maker}} on the golden side["                                             \
+      ", and differs by {e:error}]" LATER_EN,                                                                           \
       "{path} 目标侧来自 {maker?=dump 之外|{maker}}，标杆侧来自 "                                          \
-      "{golden_maker?=dump 之外|{golden_maker}}，相差 {e:error}" LATER_ZH)                                              \
+      "{golden_maker?=dump 之外|{golden_maker}}[，相差 {e:error}]" LATER_ZH)                                            \
     X(suspect_missing, "is missing from the target" BEHIND_EN LATER_EN,                                                 \
       "在目标侧不存在" BEHIND_ZH LATER_ZH)                                                                              \
     X(suspect_extra, "exists in the target only" BEHIND_EN LATER_EN,                                                    \
