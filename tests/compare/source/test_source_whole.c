@@ -450,6 +450,74 @@ START_TEST(a_parameter_in_another_order_is_named_where_the_data_explains_nothing
 }
 END_TEST
 
+/* A softmax makes of permuted rows permuted rows, unless a part of what it reads did not move with them. */
+START_TEST(data_in_another_order_is_named_before_what_it_is_mixed_in)
+{
+    struct run g = model(), t = model();
+    const struct call mask = {"Tensor.masked_fill.0.forward", {5, 61, NOTHING}, 43, NULL, NULL};
+    for (struct run *r = &g; r != NULL; r = r == &g ? &t : NULL) {
+        insert_call(r, 3, mask);
+        r->call[4].in[0] = 43;
+        r->call[5].scalar = NULL;
+    }
+    t.sums[7] = t.sums[9] = t.sums[11] = t.sums[12] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_INPUT);
+    ck_assert_str_eq(a.name[1], "Functional.softmax.0.forward");
+    remove_call(&g, 3);
+    remove_call(&t, 3);
+    g.call[3].in[0] = t.call[3].in[0] = 5; /* all of it moves together: that is no reason */
+    ck_assert_str_eq(ask(&g, &t).name[0], "Functional.softmax.0.forward");
+}
+END_TEST
+
+START_TEST(parts_joined_in_another_order_are_named_at_the_join)
+{
+    struct run g = model(), t = model();
+    insert_call(&g, 3, (struct call){"Torch.cat.0.forward", {3, 5, 2}, 43, NULL, NULL});
+    insert_call(&t, 3, (struct call){"Torch.cat.0.forward", {2, 3, 5}, 43, NULL, NULL});
+    g.call[4].in[0] = t.call[4].in[0] = 43;
+    t.err[6] = t.err[7] = t.err[9] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Torch.cat.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_WIRING);
+}
+END_TEST
+
+/* relu(a) + b for relu(a + b). */
+START_TEST(an_operator_that_moved_and_reads_other_values_is_named)
+{
+    struct run g = model(), t = model();
+    insert_call(&g, 3, (struct call){"Tensor.__add__.0.forward", {5, 3, NOTHING}, 43, NULL, NULL});
+    g.call[4].in[0] = 43;
+    insert_call(&t, 4, (struct call){"Tensor.__add__.0.forward", {6, 3, NOTHING}, 43, NULL, NULL});
+    t.call[5].in[0] = 43;
+    g.call[5].in[0] = 6;
+    t.err[6] = t.err[43] = t.err[7] = t.err[9] = t.err[11] = t.err[12] = 0.2;
+    struct answer a = ask(&g, &t);
+    ck_assert(strcmp(a.name[0], "Functional.relu.0.forward") == 0 ||
+              strcmp(a.name[0], "Tensor.__add__.0.forward") == 0);
+    ck_assert(a.why == CMP_WHY_MOVED || a.why == CMP_WHY_WIRING);
+    ck_assert_ptr_nonnull(strstr(a.text, "differs by"));
+}
+END_TEST
+
+START_TEST(what_replaces_parameters_behind_the_update_is_named)
+{
+    struct run g = trained(3), t = trained(3);
+    t.call[16] = (struct call){"Tensor.clamp.0.forward", {31, NOTHING, NOTHING}, 50, NULL, NULL};
+    ck_assert_uint_eq(ask(&g, &t).n, 0); /* a single one may be a figure */
+    t.call[17] = (struct call){"Tensor.clamp.1.forward", {33, NOTHING, NOTHING}, 51, NULL, NULL};
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Tensor.clamp.0.forward");
+    ck_assert_int_eq(a.why, CMP_WHY_EXTRA);
+    ck_assert_int_eq(ask(&t, &g).why, CMP_WHY_MISSING);
+    t.call[18] = (struct call){"Tensor.add.0.forward", {50, 51, NOTHING}, 52, NULL, NULL};
+    ck_assert_uint_eq(ask(&g, &t).n, 0); /* read: a figure that is logged */
+}
+END_TEST
+
 /* A sum of two tensors cannot be wrong by itself where it is not off by one factor or shift. Data that it reads
  * itself may be in another order as well as what else it reads. */
 START_TEST(data_in_another_order_is_named_before_the_sum_that_shows_it)
@@ -609,6 +677,10 @@ TEST_MAIN("source_whole", another_rank_explains_a_little_more,
           an_operator_more_that_changes_the_gradient_alone_is_named,
           a_parameter_in_another_order_is_named_where_the_data_explains_nothing,
           data_in_another_order_is_named_before_the_sum_that_shows_it,
+          data_in_another_order_is_named_before_what_it_is_mixed_in,
+          parts_joined_in_another_order_are_named_at_the_join,
+          an_operator_that_moved_and_reads_other_values_is_named,
+          what_replaces_parameters_behind_the_update_is_named,
           arguments_of_another_form_are_no_suspect,
           rounding_of_a_gradient_from_outside_is_no_suspect, an_update_of_another_form_is_no_step,
           updates_are_paired_by_their_parameter,
