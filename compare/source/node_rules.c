@@ -296,6 +296,35 @@ static bool is_of_another_part(const struct source__judge *j, const struct obser
     return n->in <= n->tiny && ms_str_is(probe_name_last(j->p->ops.p[n->op].name), "unbind");
 }
 
+/* Tells whether another output has on the golden side what this one has in the target, and the other way. */
+static bool has_place_elsewhere(const struct observe__part *p, const struct observe__node *n,
+                                const struct observe__leaf *l)
+{
+    bool is_found = false, is_kept = false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct observe__leaf *other = &p->leaves.p[k];
+        if ((other->flags & OBSERVE__IS_OUT) == 0)
+            continue;
+        is_found |= other->value == l->target;
+        is_kept |= other->target == l->value;
+    }
+    return is_found && is_kept;
+}
+
+/* Tells whether an operator on a list of tensors has the same list in another order: parameters were registered in
+ * another one. */
+static bool is_list_reordered(const struct source__judge *j, const struct observe__node *n)
+{
+    if (!ms_str_starts(probe_name_last(j->p->ops.p[n->op].name), MS_STR("_foreach_")))
+        return false;
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        const struct observe__leaf *l = &j->p->leaves.p[k];
+        if ((l->flags & OBSERVE__IS_OUT) && l->e > 0 && !has_place_elsewhere(j->p, n, l))
+            return false;
+    }
+    return true;
+}
+
 static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_err *err)
 {
     struct observe__node *n = &j->p->nodes.p[i];
@@ -315,7 +344,8 @@ static enum ms_rc check_output(struct source__judge *j, uint32_t i, struct ms_er
     bool gradient = n->dir == PROBE_BACKWARD || n->kind == PROBE_NODE_PGRAD;
     bool broken =
         (n->flags & OBSERVE__IN_FLAGGED) && n->in == 0; /* the inputs cannot be compared */
-    if (broken || follows_gradients(j, i) || is_void_cast(j, n) || is_of_another_part(j, n))
+    if (broken || follows_gradients(j, i) || is_void_cast(j, n) || is_of_another_part(j, n) ||
+        is_list_reordered(j, n))
         return MS_OK;
     double noise = n->in > 0 ? observe__rule.backward_noisy : observe__rule.backward_least;
     if (n->rho > limit_of(j, n) && (!gradient || n->out > noise)) {

@@ -174,30 +174,46 @@ static bool is_average(const struct source__judge *j, uint32_t i)
     return false;
 }
 
-/* Returns the operator by which one side alone keeps averages, also of parameters that were not updated. */
-static uint32_t find_average(const struct source__judge *j, unsigned side)
+/* The operators by which one side alone keeps averages, also of parameters that were not updated. */
+enum { AVERAGE_OPS = 4 };
+struct averages {
+    uint32_t op[AVERAGE_OPS];
+    uint32_t n;
+};
+
+static bool has_op(const struct averages *a, uint32_t op)
 {
-    for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (a->op[i] == op)
+            return true;
+    }
+    return false;
+}
+
+static struct averages find_averages(const struct source__judge *j, unsigned side)
+{
+    struct averages a = {.n = 0};
+    for (uint32_t i = j->after_backward; i < j->p->nodes.n && a.n < AVERAGE_OPS; i++) {
         const struct observe__node *n = &j->p->nodes.p[i];
         if (n->id[1 - side] == OBSERVE__NONE && source__is_update(j, i) && is_in_place(j->p, n) &&
-            is_average(j, i))
-            return n->op;
+            !has_op(&a, n->op) && is_average(j, i))
+            a.op[a.n++] = n->op;
     }
-    return OBSERVE__NONE;
+    return a;
 }
 
 static struct alone find_alone(const struct source__judge *j)
 {
     struct alone a = {.first = {OBSERVE__NONE, OBSERVE__NONE}};
     /* Averages that the target keeps beside the training; none where the golden side keeps them elsewhere. */
-    const uint32_t average =
-        find_average(j, 0) == OBSERVE__NONE ? find_average(j, 1) : OBSERVE__NONE;
+    struct averages average = find_averages(j, 0);
+    average = average.n == 0 ? find_averages(j, 1) : (struct averages){.n = 0};
     for (uint32_t i = j->after_backward; i < j->p->nodes.n; i++) {
         const struct observe__node *n = &j->p->nodes.p[i];
         if (!source__is_update(j, i) || !is_in_place(j->p, n) || is_confirmed(j->p, n))
             continue;
-        if (average != OBSERVE__NONE && n->id[0] == OBSERVE__NONE &&
-            (n->op == average || is_average(j, i)))
+        if (average.n != 0 && n->id[0] == OBSERVE__NONE &&
+            (has_op(&average, n->op) || is_average(j, i)))
             continue;
         for (unsigned s = 0; s < 2; s++) {
             a.all[s] += n->id[s] != OBSERVE__NONE;
