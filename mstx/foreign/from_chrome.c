@@ -13,6 +13,7 @@
 #include "mstx/foreign/trace_item_fast.h"
 #include "mstx/foreign/trace_lanes.h"
 #include "mstx/foreign/trace_ranks.h"
+#include "mstx/foreign/trace_shapes.h"
 #include "mstx/foreign/trace_text.h"
 #include "mstx/rundb/run_schema.h"
 
@@ -35,6 +36,7 @@ struct async {
 struct reader {
     struct mstx_trace_text text;
     struct mstx_trace_json json;
+    struct mstx_trace_shapes shapes;
     struct mstx_trace_lanes lanes;
     struct mstx_trace_rank part;
     struct ms_map asyncs;
@@ -347,12 +349,27 @@ static enum ms_rc take_item(struct reader *r, const struct mstx_trace_item *it, 
     return added && !r->json.no_memory ? MS_OK : ms_no_memory(err);
 }
 
+/* Reads the object at p, of a known shape or by its keys; NULL where neither can. */
+static const char *read_quickly(struct reader *r, struct mstx_trace_item *it, const char *p)
+{
+    const char *end = r->json.j.end;
+    const char *after = mstx__trace_shapes_read(&r->shapes, it, p, end);
+    if (after != NULL)
+        return after;
+    after = mstx__trace_item_fast(&r->json, it, p, end);
+    if (after != NULL && mstx__trace_shapes_wants(&r->shapes, it)) {
+        const struct mstx_args_form form = mstx__writer_args_form(r->lanes.w, it->args);
+        mstx__trace_shapes_learn(&r->shapes, it, &form, p, after);
+    }
+    return after;
+}
+
 static enum ms_rc read_event(struct reader *r, bool *at_end, struct ms_err *err)
 {
     struct ms_jread *j = &r->json.j;
     struct mstx_trace_item it;
     const char *p = ms_jread_item(j);
-    p = p != NULL && *p == '{' ? mstx__trace_item_fast(&r->json, &it, p, j->end) : NULL;
+    p = p != NULL && *p == '{' ? read_quickly(r, &it, p) : NULL;
     if (p != NULL) {
         ms_jread_pass_item(j, p);
         return take_item(r, &it, err);
@@ -574,6 +591,7 @@ enum ms_rc mstx__import_chrome(const char *path, bool is_alone, int32_t *rank,
     if (r.json.arena == NULL)
         return ms_no_memory(err);
     r.lanes = (struct mstx_trace_lanes){.w = all->w, .arena = r.json.arena};
+    r.shapes.arena = r.json.arena;
     const enum ms_rc rc = read_and_write(&r, path, err);
     all->files += rc == MS_OK;
     *rank = r.rank;

@@ -173,7 +173,9 @@ struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx
         .start_ns = it->ts,
         .dur_ns = kind != MSTX_EV_MARK && it->dur > 0 ? it->dur : 0,
         .name = mstx__writer_text(t->w, it->name.n != 0 ? it->name : MS_STR("(no name)")),
-        .args = mstx__writer_args(t->w, it->args),
+        .args = it->args_form != MSTX_TEXT_FORMLESS
+                    ? mstx__writer_args_runs(t->w, it->args_form, it->args_runs)
+                    : mstx__writer_args(t->w, it->args),
         .count = 1,
         .kind = (uint8_t)kind};
     if (it->is_unfinished)
