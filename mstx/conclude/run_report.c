@@ -75,6 +75,7 @@ void mstx_report_free(struct mstx_report *r)
     mstx_steps_free(&r->steps);
     ms_vec_free(&r->findings);
     ms_vec_free(&r->advice);
+    ms_vec_free(&r->flops);
     ms_vec_free(&r->names);
     mstx_comm_rows_free(&r->comms);
     mstx_use_free(&r->use);
@@ -659,6 +660,11 @@ static void json_steps(struct mstx_tl *tl, const struct mstx_report *r, struct m
         ms_jwrite_ki64(w, "step", s->number);
         ms_jwrite_ki64(w, "start_ns", s->start_ns);
         ms_jwrite_ki64(w, "duration_ns", s->end_ns - s->start_ns);
+        if (i < r->flops.n && r->use.peak > 0) {
+            const double most = r->use.peak * (double)(s->end_ns - s->start_ns) / 1e9;
+            ms_jwrite_kf64(w, "mfu", most > 0 ? r->flops.p[i].model / most : 0);
+            ms_jwrite_kf64(w, "hfu", most > 0 ? r->flops.p[i].machine / most : 0);
+        }
         ms_jwrite_obj_end(w);
     }
     ms_jwrite_arr_end(w);

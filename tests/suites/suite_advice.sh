@@ -34,4 +34,8 @@ for seed in ${SEEDS:-1}; do
         check "seed $seed: many collections that nobody called" profiled gc_many "$seed" garbage_collection
     fi
 done
+if "$PYTHON" -c 'import torch.utils.flop_counter' 2>/dev/null; then
+    flops() { "$PYTHON" tests/suites/trace_flops.py "$msprobe" "$scratch" >>"$said" 2>&1; }
+    check 'operations of steps are those that PyTorch counts' flops
+fi
 exit $rc
