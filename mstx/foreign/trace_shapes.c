@@ -11,8 +11,9 @@
 
 #include <string.h>
 
+/* Bounds of what is learned of one trace, which may be made to harm. */
 enum {
-    LESSONS_MOST = 1 << 14,
+    LESSONS_MOST = 1 << 14, /* events that are taken apart */
     SHAPES_MOST = 1 << 12,
     LITERALS_MOST = 1 << 24, /* bytes */
     BESIDE_MOST = 16,        /* nodes that are looked at after one slot */
@@ -57,10 +58,10 @@ struct mstx_shape {
 
 /* ---- reading ---------------------------------------------------------------------- */
 
+/* Tells whether the text at p goes on with the literal of the node and what may follow it. */
 static inline bool goes_on(const char *p, const struct mstx_shape_node *n)
 {
     uint32_t i = 0;
-
     for (; i + BLOCK <= n->n; i += BLOCK) {
         if (ms_load8(p + i) != ms_load8(n->text + i))
             return false;
@@ -389,11 +390,21 @@ static void pass_us(struct lesson *l, enum meaning whole, enum meaning part)
     pass_slots(l, end);
 }
 
-/* Passes a value that is a number, which counts, or a text, which is the same in each event of the shape. */
+static bool has_meaning(const struct lesson *l, enum meaning meaning)
+{
+    uint32_t i = 0;
+    while (i < l->meant_count && l->meant[i].meaning != meaning)
+        i++;
+    return i < l->meant_count;
+}
+
+/* Passes a value that is a number, which counts, or a text, which is the same in each event of the shape.
+ * A key that comes twice has the value that comes last. */
 static void pass_either(struct lesson *l, enum meaning meaning)
 {
     const char *end = value_end(l->p);
     if (*l->p == '"') {
+        l->is_lost |= has_meaning(l, meaning);
         l->p = end;
         return;
     }

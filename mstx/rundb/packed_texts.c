@@ -143,7 +143,7 @@ enum ms_rc mstx__texts_put_runs(struct mstx_texts_out *o, uint32_t form,
     if (from == NULL)
         return ms_buf_check(&o->rows, err);
     at = mstx_put_varint_fast(at, f->in_blob);
-    uint64_t *last = o->last.p + f->first;
+    uint64_t *last = o->last.n != 0 ? o->last.p + f->first : NULL;
     o->bytes += ms_map_key(&o->forms, form - 1).n - f->runs;
     for (uint32_t i = 0; i < f->runs; i++) {
         ms_assert(runs[i].digits.n >= 1 && runs[i].digits.n <= MSTX_TEXT_RUN_DIGITS);
@@ -294,7 +294,7 @@ static char *get_run(struct forms *f, struct mstx_bytes *r, uint64_t *last)
 static bool build_text(struct forms *f, const struct in_form *of, struct mstx_bytes *r,
                        struct ms_str *text)
 {
-    uint64_t *last = f->last.p + of->first;
+    uint64_t *last = f->last.n != 0 ? f->last.p + of->first : NULL; /* a form may have no runs */
     char *from = f->to;
     for (uint32_t i = 0; i < of->shape.n && f->to != NULL; i++) {
         if (of->shape.p[i] == '0')
