@@ -566,7 +566,7 @@ static enum ms_rc join_clock(struct reader *r, const char *path, struct ms_err *
         snprintf(
             text, sizeof text,
             "its clock contradicts the other traces in %zu shared collectives and was moved by "
-            "%.9f s, drifting %.3f us a second, to within %.3f us",
+            "%.6f s, drifting %.1f us a second, to within %.0f us",
             j.shared, (double)j.offset_ns / 1e9, mstx__trace_drift(&r->lanes.time) * 1e6,
             (double)j.unsure_ns / 1e3);
     else
