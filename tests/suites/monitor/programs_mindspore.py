@@ -6,8 +6,8 @@
 
 As programs.py. The official monitor reads gradients from `grad` of parameters, which MindSpore does not set, so
 the programs set it; and it takes norms from a function that lacks a kernel for the CPU, so there is another here.
-It is run for one program in a process, as it changes the optimizer's class, and not for the JITTED programs, whose
-parts are compiled graphs."""
+It is run for one program in a process, as it changes the optimizer's class, with optimizers that no graph is made
+of, and not for the JITTED programs, whose parts are compiled graphs."""
 import copy
 import hashlib
 import json
@@ -18,7 +18,7 @@ import sys
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
-from mindspore.experimental.optim import Adam, AdamW
+from mindspore.experimental.optim import SGD, Adam, AdamW
 
 STEPS = 4
 EVERYTHING = {"targets": {}, "format": "csv", "ops": ["norm", "min", "max", "mean", "zeros", "nans"],
@@ -74,7 +74,7 @@ def mlp(watch):
 def named(watch):
     """Some cells alone, by their names, every other step, with other figures."""
     model = Mlp().set_train()
-    optimizer = nn.SGD(model.trainable_params(), 0.05, 0.9)
+    optimizer = SGD(model.trainable_params(), 0.05, 0.9)
     watch(model, optimizer, targets={"two": {}}, all_xy=False, step_interval=2, ops=["max", "shape", "dtype", "nans"],
           mv_distribution=False)
     return model, fit(model, optimizer, classify(model))
@@ -83,7 +83,7 @@ def named(watch):
 def convolutions(watch):
     model = nn.SequentialCell(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(),
                               nn.Dense(16, 3)).set_train()
-    optimizer = nn.Momentum(model.trainable_params(), 0.05, 0.9)
+    optimizer = SGD(model.trainable_params(), 0.05, 0.9)
     watch(model, optimizer, mv_distribution=False)
     return model, fit(model, optimizer, classify(model, (4, 2, 4, 4)))
 
@@ -91,10 +91,10 @@ def convolutions(watch):
 class Block(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.norm, self.qkv, self.out = nn.LayerNorm((8,)), nn.Dense(8, 24), nn.Dense(8, 8)
+        self.before, self.qkv, self.out = nn.LayerNorm((8,)), nn.Dense(8, 24), nn.Dense(8, 8)
 
     def construct(self, x, late=None):
-        q, k, v = ops.split(self.qkv(self.norm(x)), 8, 2)
+        q, k, v = ops.split(self.qkv(self.before(x)), 8, 2)
         share = ops.softmax(ops.bmm(q, k.transpose(0, 2, 1)) * 0.35 + late, 2)
         return x + self.out(ops.bmm(share, v))
 
@@ -160,7 +160,7 @@ def frozen(watch):
 
 def halves(watch):
     model = Mlp().set_train().to_float(mindspore.float16)
-    optimizer = nn.Adam(model.trainable_params(), 1e-2)
+    optimizer = Adam(model.trainable_params(), 1e-2)
     watch(model, optimizer, mv_distribution=False, start_step=1, collect_times=2, step_count_per_record=2)
     return model, fit(model, optimizer, lambda n: ops.cross_entropy(model(numbers(8, 6, seed=n)).astype(
         mindspore.float32), labels(8, 3, n)))

@@ -8,6 +8,7 @@
 
 Tensors are looked at when they pass the hooks that MindSpore has for cells and parameters; while a graph is
 compiled, the hooks are not there. See probe/python/msprobe/_monitor.py."""
+import json
 import weakref
 
 import mindspore
@@ -143,6 +144,7 @@ class TrainerMon(_monitor.BaseMonitor):
         self._dp_group = self._tp_group = None
         self.process_group, self.params_have_main_grad = process_group, params_have_main_grad
         super().__init__(config_file_path, _rank(), 0, [0])
+        self._squash = json.loads(self._text).get("squash_name", True)  # as the official monitor of MindSpore
         for key, what in _LEFT_OUT.items():
             if self.config[key]:
                 say(f"{key}: there are no {what} for MindSpore; the others are written")
@@ -251,14 +253,15 @@ class TrainerMon(_monitor.BaseMonitor):
         if not (self.config["xy_distribution"] or self.config["print_struct"]):
             return
         targets = {t if ":" in t else prefix + t for t in self.config["targets"] for prefix, _ in self._models()}
-        hooked = 0
+        names = set()
         for prefix, model in self._models():
             for path, cell in model.cells_and_names():
                 name = self._target_of(path, prefix, targets)
                 if name:
+                    name = prefix + path if name in names else name  # whose short name another cell has
+                    names.add(name)
                     self._hook_cell(cell, name)
-                    hooked += 1
-        if hooked == 0:
+        if not names:
             say(f"targets: no cell has one of the names {sorted(targets)}")
 
     def _hook_cell(self, cell, name):
