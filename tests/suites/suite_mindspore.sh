@@ -47,7 +47,8 @@ monitored "$build/python" monitored "$scratch/ours" >"$scratch/ours.txt"
 check every_monitored_program_ran test "$(wc -l <"$scratch/none.txt")" -eq 13
 check monitored_trainings_are_the_same_bit_by_bit cmp "$scratch/none.txt" "$scratch/ours.txt"
 if [ -d "${OFFICIAL:-/nowhere}/msprobe/mindspore" ]; then
-    for name in mlp named convolutions transformer recurrent frozen halves two_chunks; do
+    # Not halves: in a cell of mixed precision the official monitor's own functions are cast as well.
+    for name in mlp named convolutions transformer recurrent frozen two_chunks; do
         monitored "$OFFICIAL" official "$scratch/theirs" "$name" >/dev/null
     done
     "$PYTHON" "$here/compare.py" "$scratch/ours" "$scratch/theirs" mindspore || rc=1
