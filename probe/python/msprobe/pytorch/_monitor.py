@@ -8,8 +8,6 @@
 
 Tensors are looked at when they pass: nothing of the program is replaced, wrapped, copied or kept, and no node
 is added to its graph. See probe/python/msprobe/_monitor.py."""
-import json
-import os
 import traceback
 import weakref
 
@@ -179,20 +177,6 @@ def _main_gradient(parameter):
     return gradient.to_local() if type(gradient).__name__ == "DTensor" else gradient
 
 
-def _shapes(values):
-    """Returns what module_struct.json says of values."""
-    def one(v):
-        return f"size={tuple(v.shape)}, dtype={v.dtype}" if isinstance(v, _Tensor) else f"{type(v)}"
-
-    if isinstance(values, (tuple, list)):
-        found = {"config": f"{type(values).__name__}[{len(values)}]"}
-        found.update((i, one(v)) for i, v in enumerate(values))
-        return found
-    if isinstance(values, _Tensor):
-        return {"config": "tensor", "tensor": one(values)}
-    return {"config": f"{type(values)}"}
-
-
 class _Parameter:
     """A parameter by its module and its name there, since the program may replace it."""
 
@@ -219,6 +203,8 @@ def _owned(model):
 class TrainerMon(_monitor.BaseMonitor):
     """The official monitor: figures of a training, step by step, as config_file_path asks."""
 
+    _tensor_type = _Tensor
+
     def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None) -> None:
         self._handles = []  # of hooks that a new config replaces
         self._step_handles = []  # of the optimizer, for good
@@ -227,7 +213,6 @@ class TrainerMon(_monitor.BaseMonitor):
         self._groups = 0  # modules called so far
         self._invariants, self._before_step = [], []
         self._features = self._stacks = None
-        self._struct, self._is_struct_written = {}, False
         self._micro_steps = 1
         self._dp_group = self._tp_group = None
         self.params_have_main_grad = params_have_main_grad
@@ -329,10 +314,6 @@ class TrainerMon(_monitor.BaseMonitor):
                 names.add(known)
                 self._parameters.append(_Parameter(module, key, known, self._is_duplicate(parameter)))
 
-    def _is_target(self, name, prefix):
-        squashed_name = prefix + squashed(name, self._squash)
-        return any(n.startswith(t) for t in self.config["targets"] for n in (name, squashed_name, prefix + name))
-
     def _is_duplicate(self, parameter):
         """Tells whether another rank writes the gradient, which is the same there."""
         if self._tp_group and not (getattr(parameter, "tensor_model_parallel", False) or
@@ -402,12 +383,6 @@ class TrainerMon(_monitor.BaseMonitor):
             self._stacks[hook.name] = " ".join(f"File {f.filename}, line {f.lineno}, in {f.name}, {f.line};"
                                                for f in reversed(frames))
 
-    def _target_of(self, path, prefix, targets):
-        found = prefix + squashed(path, self._squash)
-        if self.config["all_xy"] or self.config["print_struct"] or found in targets:
-            return found
-        return prefix + path if prefix + path in targets else None
-
     def _hook_module(self, module, name):
         after = _After(self, name, None)
         if not self.config["forward_only"]:
@@ -454,10 +429,10 @@ class TrainerMon(_monitor.BaseMonitor):
             inputs = [v for v in args if isinstance(v, _Tensor)] + \
                 [v for v in kwargs.values() if isinstance(v, _Tensor)]
             if self.config["print_struct"]:
-                self._struct.setdefault(hook.name, {}).update(input=_shapes(inputs), output=_shapes(result))
+                self._struct.setdefault(hook.name, {}).update(input=self._shapes(inputs), output=self._shapes(result))
             else:
-                self._put_side(ACTV, hook, f"{hook.name}.input", hook.micro, inputs)
-                self._put_side(ACTV, hook, f"{hook.name}.output", hook.micro, result)
+                self._put_side(ACTV, hook.number, f"{hook.name}.input", hook.micro, inputs)
+                self._put_side(ACTV, hook.number, f"{hook.name}.output", hook.micro, result)
             hook.micro = (hook.micro + 1) % self._micro_steps
         if began is not None:
             self._watch_back(hook, result, *began)
@@ -472,23 +447,13 @@ class TrainerMon(_monitor.BaseMonitor):
     @guarded
     def _went_back(self, hook, of_inputs, of_results, is_first=False):
         if self.config["print_struct"]:
-            self._struct.setdefault(hook.name, {}).update(input_grad=_shapes(of_inputs),
-                                                          output_grad=_shapes(of_results))
+            self._struct.setdefault(hook.name, {}).update(input_grad=self._shapes(of_inputs),
+                                                          output_grad=self._shapes(of_results))
         elif self._due:
-            self._put_side(ACTV_GRAD, None, f"{hook.name}.input", hook.back, of_inputs)
-            self._put_side(ACTV_GRAD, None, f"{hook.name}.output", hook.back, of_results)
+            self._put_side(ACTV_GRAD, 0, f"{hook.name}.input", hook.back, of_inputs)
+            self._put_side(ACTV_GRAD, 0, f"{hook.name}.output", hook.back, of_results)
         if not is_first:
             hook.back = (hook.back + 1) % self._micro_steps
-
-    def _put_side(self, metric, hook, name, micro, values):
-        group = hook.number if hook is not None else 0
-        if isinstance(values, _Tensor):
-            values = (values,)
-        if not isinstance(values, (list, tuple)):
-            return
-        for i, value in enumerate(values):
-            place = f"_{i}" if len(values) > 1 else ""
-            self._writer.put(metric, group, f"{name}{place}:{micro}", value)
 
     # ---- gradients, states, parameters ---------------------------------------------------
 
@@ -574,18 +539,6 @@ class TrainerMon(_monitor.BaseMonitor):
                 same = torch.tensor(1.0) if mean is None or mean.numel() == 0 else \
                     ((gradient.sign() * mean.sign()).sum() / mean.numel() + 1) / 2
                 self._writer.put(OTHER, 0, name, same)
-
-    def _write_struct(self):
-        if self._is_struct_written or not self._struct:
-            return
-        self._is_struct_written = True
-        folder = os.path.join(_monitor.output_base(), "module_struct", f"rank{self._rank}")
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "module_struct.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self._struct, file, indent=2)
-        say(f"the structure of the model is in {path}; the training goes on, without figures")
-
 
 def _all_states(optimizer):
     """Returns a function from a parameter to the optimizer's state of it, or None."""
