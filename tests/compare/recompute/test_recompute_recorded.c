@@ -39,6 +39,10 @@ static struct tape_shape read_shape(const char **p)
 static double drawn(char kind, unsigned most)
 {
     switch (kind) {
+    case 'n':
+        if (recorded_below(&state, 4) == 0)
+            return NAN;
+        return (double)recorded_below(&state, 3) - 1;
     case 'f':
         return ((double)recorded_below(&state, 17) - 8) / 4;
     case 'p':
@@ -63,7 +67,7 @@ static void read_tensor(struct call *k, const char **p, struct rec_value *v)
     ck_assert_uint_ne(v->node, TAPE_NONE);
     for (size_t i = 0; i < tape_at(&k->tape, v->node)->n; i++)
         tape_at(&k->tape, v->node)->v[i] = drawn(kind, most);
-    if (kind == 'f' || kind == 'p')
+    if (kind == 'f' || kind == 'p' || kind == 'n')
         k->leaves[k->nleaves++] = v->node;
 }
 
@@ -170,9 +174,9 @@ static void put_node(struct ms_buf *b, const struct tape *t, const char *what, t
     for (unsigned d = 0; d < n->shape.ndim; d++)
         ms_buf_printf(b, "%c%u", d == 0 ? ' ' : 'x', (unsigned)n->shape.dim[d]);
     for (size_t i = 0; i < n->n; i++)
-        ms_buf_printf(b, " %.6g", n->v[i] + 0.0);
+        ms_buf_printf(b, isnan(n->v[i]) ? " nan" : " %.6g", n->v[i] + 0.0);
     for (size_t i = 0; n->e != NULL && i < n->n; i++)
-        ms_buf_printf(b, "%s%.4g", i == 0 ? " +-" : " ", n->e[i]);
+        ms_buf_printf(b, isnan(n->e[i]) ? "%snan" : "%s%.4g", i == 0 ? " +-" : " ", n->e[i]);
 }
 
 static void put_gradients(struct ms_buf *b, struct call *k)
