@@ -206,8 +206,8 @@ static void write_trace(const char *path, unsigned seed)
 {
     struct trace r = {.text = {.max = 1 << 20}};
     state = seed + 1;
-    r.steps = 1 + below(8);
-    r.device = seed % 3 != 0;
+    r.steps = 1 + below(16);
+    r.device = seed % 3 == 2 ? 20 : seed % 3;
     r.leaks = seed % 2 != 0;
     ms_buf_printf(&r.text, "{\"distributedInfo\":{\"rank\":%u},\"traceEvents\":[\n", seed % 4);
     for (unsigned step = 0; step < r.steps; step++)
@@ -255,7 +255,8 @@ END_TEST
 /* ---- drawn dumps --------------------------------------------------------------------- */
 
 struct dump {
-    struct ms_buf text;
+    struct ms_buf text, tree; /* dump.json, construct.json */
+    unsigned layer;
     unsigned contents, batch, width; /* number of the next new contents; sizes */
 };
 
@@ -274,6 +275,8 @@ static unsigned put_op(struct dump *d, const char *name, unsigned number, unsign
                        const char *shape)
 {
     const unsigned made = d->contents++;
+    ms_buf_printf(&d->tree, "\"%s.%u.forward\": \"Module.layers.%u.Linear.forward.0\",\n", name,
+                  number, d->layer);
     ms_buf_printf(&d->text, "\"%s.%u.forward\": {\"input_args\": [", name, number);
     put_tensor(d, shape, x, true);
     if (y != 0) {
@@ -291,6 +294,7 @@ static void put_layer_module(struct dump *d, unsigned layer, unsigned x, unsigne
 {
     char weight[32];
     snprintf(weight, sizeof weight, "%u, %u", d->width, d->width);
+    ms_buf_printf(&d->tree, "\"Module.layers.%u.Linear.forward.0\": null,\n", layer);
     ms_buf_printf(&d->text, "\"Module.layers.%u.Linear.forward.0\": {\"input_args\": [", layer);
     put_tensor(d, shape, x, layer != 0);
     ms_buf_puts(&d->text, "], \"input_kwargs\": {}, \"output\": [");
@@ -313,6 +317,7 @@ static unsigned put_layer(struct dump *d, unsigned layer, unsigned x)
     char shape[48];
     snprintf(shape, sizeof shape, "%u, %u", d->batch, d->width);
     const unsigned first = x;
+    d->layer = layer;
     x = put_op(d, "Functional.linear", layer, x, 500 + layer, shape);
     put_layer_module(d, layer, first, x, shape);
     for (unsigned i = 0; i < 3 + below(5); i++) {
@@ -325,10 +330,12 @@ static unsigned put_layer(struct dump *d, unsigned layer, unsigned x)
 
 static void write_dump(const char *path, unsigned seed)
 {
-    struct dump d = {.text = {.max = 1 << 20}, .contents = 2};
+    char tree[160];
+    struct dump d = {.text = {.max = 1 << 20}, .tree = {.max = 1 << 20}, .contents = 2};
     state = seed + 1;
     d.batch = 1 + below(8);
     d.width = 8 * (1 + below(6));
+    ms_buf_puts(&d.tree, "{\n");
     ms_buf_puts(&d.text,
                 "{\"task\": \"statistics\", \"level\": \"mix\", \"framework\": \"pytorch\","
                 " \"dump_data_dir\": null, \"data\": {\n");
@@ -340,6 +347,14 @@ static void write_dump(const char *path, unsigned seed)
     ms_buf_puts(&d.text, "}}\n");
     write_file(path, d.text.p, d.text.n);
     ms_buf_free(&d.text);
+    d.tree.n -= 2;
+    ms_buf_puts(&d.tree, "}\n");
+    snprintf(tree, sizeof tree, "%s/construct.json", dir);
+    if (seed % 4 != 0)
+        write_file(tree, d.tree.p, d.tree.n);
+    else
+        (void)remove(tree);
+    ms_buf_free(&d.tree);
 }
 
 static struct dry_layout drawn_layout(void)
