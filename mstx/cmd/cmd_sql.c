@@ -36,8 +36,7 @@ static const struct ms_opt opts[] = {
      .help =
          "answer as the SQL box of the viewers is answered: of the database DIR as it is, at most "
          "so many rows, as JSON of columns and rows, with 256 MiB of memory and as much disk for "
-         "each "
-         "sort"},
+         "each sort"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_sql;
