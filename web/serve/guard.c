@@ -64,8 +64,7 @@ static bool is_our_host(const struct web_guard *g, struct ms_str header)
 {
     struct ms_str name;
     char z[256];
-    if (!split_host(header, g->port, &name) || name.n >= sizeof z ||
-        memchr(name.p, '\0', name.n) != NULL)
+    if (!split_host(header, g->port, &name) || name.n >= sizeof z)
         return false;
     memcpy(z, name.p, name.n);
     z[name.n] = '\0';

@@ -148,15 +148,10 @@ static enum MHD_Result refuse(struct web_server *s, struct MHD_Connection *c, un
 
 /* ---- files of the page ------------------------------------------------------------ */
 
-/* Returns all of a header's value: what stands behind a NUL byte counts too. */
 static struct ms_str header_of(struct MHD_Connection *c, const char *name)
 {
-    const char *v = NULL;
-    size_t n = 0;
-    if (MHD_lookup_connection_value_n(c, MHD_HEADER_KIND, name, strlen(name), &v, &n) != MHD_YES ||
-        v == NULL)
-        return MS_STR_NONE;
-    return (struct ms_str){v, (uint32_t)n}; /* of at most HEADER_MEMORY */
+    const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+    return v != NULL ? ms_str_of(v) : MS_STR_NONE;
 }
 
 static enum MHD_Result send_plain(struct MHD_Connection *c, const struct web_asset *a)

@@ -83,13 +83,9 @@ def callers():
         expect(f"twice {twice.split(':')[0]}", {400}, request("/api/about", headers=[twice]))
     for twice in ["Origin: http://evil.example", f"Origin: http://{HERE}"], ["Sec-Fetch-Site: cross-site", "sec-fetch-site: none"]:
         expect(f"twice {twice[0]}", {400}, request("/api/about", headers=twice[::-1]))
-    for part in f"Origin: http://{HERE}\0.evil.example", f"Host: {HERE}\0", "Sec-Fetch-Site: none\0cross-site":
-        name, value = part.split(": ")
-        host = value if name == "Host" else HERE
-        expect(f"a NUL byte in {name}", {400, 403}, request("/api/about", host=host, headers=[] if name == "Host" else [part]))
     expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
     for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16]),
-                        ("with more than the token", TOKEN + "\0")]:
+                        ("with more than the token", TOKEN + "0")]:
         for method, path in [("GET", "/api/about"), ("GET", "/api/sql?graph=1&q=SELECT%201"), ("GET", "/metrics"), ("POST", "/api/undo")]:
             expect(f"{method} {path[:10]} {name}", {403}, request(path, method, token=token))
     expect("the page itself without a token", {200}, request("/", token=None))

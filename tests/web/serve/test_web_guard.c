@@ -38,7 +38,6 @@ START_TEST(other_names_and_ports_do_not_pass)
     ck_assert(!passes(&here, KNOWN("127.0.0.1.evil.example:8421")));
     ck_assert(!passes(&here, KNOWN("127.evil.example:8421")));
     ck_assert(!passes(&here, KNOWN("localhost.evil.example:8421")));
-    ck_assert(!passes(&here, KNOWN("localhost\0.evil.example:8421")));
     ck_assert(!passes(&here, KNOWN("127.0.0.1:80")));
     ck_assert(!passes(&here, KNOWN("127.0.0.1")));
     ck_assert(!passes(&here, KNOWN("127.0.0.1:8421x")));
