@@ -310,7 +310,7 @@ static void drop_tmp(char *tmp)
     ms_free(tmp);
 }
 
-/* Checks the place of a database where nobody has named one: it lies in a folder that may be a
+/* Checks the place of a database. Where nobody has named one, it lies in a folder that may be a
  * stranger's. */
 static enum ms_rc check_own_place(const char *path, const char *db, struct ms_par *par,
                                   struct ms_err *err)
@@ -319,6 +319,8 @@ static enum ms_rc check_own_place(const char *path, const char *db, struct ms_pa
     enum ms_rc rc = own != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK && ms_par_rank(par) == 0 && strcmp(own, db) == 0)
         rc = ms_want_no_link(db, err);
+    if (rc == MS_OK && ms_par_rank(par) == 0)
+        rc = ms_store_check_place(db, err);
     ms_free(own);
     return mstx__share_result(par, rc, err);
 }
@@ -338,8 +340,10 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
         rc = import_to(path, whole, how, result, err);
         if (rc == MS_OK && is_first)
             rc = publish_database(whole, copy, db, how, err);
-        if (rc != MS_OK)
+        if (rc != MS_OK) {
             name_database(err, whole, db);
+            name_database(err, copy, db);
+        }
         drop_tmp(copy);
     }
     drop_tmp(whole);
