@@ -118,7 +118,7 @@ static void add_scope(struct self_scope *to, const struct self_scope *of)
 
 static enum ms_rc take_part(struct joining *j, struct ms_err *err)
 {
-    typedef enum ms_rc take_fn(struct joining *j, struct ms_err *err);
+    typedef enum ms_rc take_fn(struct joining * j, struct ms_err * err);
     static take_fn *const take[] = {take_finding, take_failure, take_name, take_fact};
     struct self_scope scope;
     uint64_t count[sizeof take / sizeof *take];

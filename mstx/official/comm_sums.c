@@ -88,7 +88,7 @@ static bool list_types(struct types *t, const struct mstx__comm_rows *c)
 static uint32_t type_of_row(void *ctx, size_t row)
 {
     const struct types *t = ctx;
-    const uint32_t type = t->c->kind.p[t->c->row.p[row].kind].type;
+    const uint32_t type = mstx__comm_kind(t->c, row)->type;
     return type != MSTX_NO_TEXT ? t->place[type] : UINT32_MAX;
 }
 
@@ -373,7 +373,7 @@ static enum ms_rc list_longest(struct sums *m, int64_t most, struct ms_err *err)
 enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
 {
     struct sums m = {.s = r->s};
-    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, false, &m.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, MSTX_COMM_KINDS, &m.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_hccl, err);
     if (rc == MS_OK)

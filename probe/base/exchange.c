@@ -191,7 +191,7 @@ static enum ms_rc settle_result(struct ms_par *par, enum ms_rc rc, struct ms_err
 }
 
 enum ms_rc ms_share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
-                              struct ms_gathered *all, struct ms_err *err)
+                           struct ms_gathered *all, struct ms_err *err)
 {
     struct ms_buf own = {.max = MS_SHARE_MAX};
     struct ms_err first = {0};
@@ -212,7 +212,7 @@ enum ms_rc ms_share_gather(struct ms_par *par, const struct ms_buf *message, enu
 }
 
 enum ms_rc ms_share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
-                           struct ms_gathered *all, struct ms_err *err)
+                        struct ms_gathered *all, struct ms_err *err)
 {
     struct ms_buf ends = {.max = MS_SHARE_MAX};
     MS_TRY(ms_share_gather(par, message, mine, all, err));

@@ -48,12 +48,12 @@ void ms_gathered_free(struct ms_gathered *m);
 /* Send the message of every process to process 0 (gather) or to all (all).  When any process passes
  * a failure as `mine`, all processes fail with the error text of the first one. */
 enum ms_rc ms_share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
-                              struct ms_gathered *all, struct ms_err *err) MS_MUST_USE;
-enum ms_rc ms_share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
                            struct ms_gathered *all, struct ms_err *err) MS_MUST_USE;
+enum ms_rc ms_share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                        struct ms_gathered *all, struct ms_err *err) MS_MUST_USE;
 /* Replaces the bytes of every process by those of process 0. */
 enum ms_rc ms_share_from_first(struct ms_par *par, struct ms_buf *bytes,
-                                  struct ms_err *err) MS_MUST_USE;
+                               struct ms_err *err) MS_MUST_USE;
 /* Returns the first failure of any process in every process. */
 enum ms_rc ms_share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err) MS_MUST_USE;
 
