@@ -251,12 +251,9 @@ enum ms_rc mstx__comm_order_new(struct mstx__comm_order *out, const struct mstx_
                                 uint32_t classes, mstx__comm_class_fn class_of, void *ctx,
                                 struct ms_err *err)
 {
-    out->first = ms_calloc((size_t)classes + 2, sizeof *out->first);
-    out->row = ms_alloc((c->row.n + 1) * sizeof *out->row);
-    if (out->first == NULL || out->row == NULL) {
-        mstx__comm_order_free(out);
+    *out = (struct mstx__comm_order){ms_calloc((size_t)classes + 2, sizeof *out->first), NULL};
+    if (out->first == NULL)
         return ms_no_memory(err);
-    }
     /* Counts lie two places behind their class, so that filling turns them into first places. */
     for (size_t i = 0; i < c->row.n; i++) {
         const uint32_t class = class_of(ctx, i);
@@ -265,6 +262,11 @@ enum ms_rc mstx__comm_order_new(struct mstx__comm_order *out, const struct mstx_
     }
     for (size_t k = 2; k < (size_t)classes + 2; k++)
         out->first[k] += out->first[k - 1];
+    out->row = ms_alloc((out->first[(size_t)classes + 1] + 1) * sizeof *out->row);
+    if (out->row == NULL) {
+        mstx__comm_order_free(out);
+        return ms_no_memory(err);
+    }
     for (size_t i = 0; i < c->row.n; i++) {
         const uint32_t class = class_of(ctx, i);
         if (class < classes)
