@@ -163,11 +163,11 @@ ran() { # launcher...
     cat "$top/printed"
     grep '^msprobe' "$top/complained"
     find "$top/made" "$top/made.csv" -type f 2>/dev/null | sort | while read -r f; do
-        echo "$f" | sed 's/_[0-9]\{14\}/_TIME/'
+        echo "$f"
         case $f in *.vis.db) ;; *) cat "$f" ;; esac
     done
 }
-same() { sed -e 's/_[0-9]\{14\}/_TIME/g' -e 's/analyze_[0-9]*/analyze_NS/g' -e 's/"seconds": [0-9.e-]*/"seconds": S/' -e 's/ in [0-9.]* [a-z]*s$//' -e 's/^exit [1-9].*/exit failed/'; }
+same() { sed -e 's/analyze_[0-9]*/analyze_NS/g' -e 's/_[0-9]\{14\}/_TIME/g' -e 's/"seconds": [0-9.e-]*/"seconds": S/' -e 's/ in [0-9.]* [a-z]*s\(, .*\/s\)*$//' -e 's/^exit [1-9].*/exit failed/'; }
 for c in $reading; do
     of_command "$c"
     ran "$tool" | same >"$top/$c.want"
