@@ -8,10 +8,10 @@
 #include "mstx/foreign/from_ascend.h"
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
-#include "probe/base/exchange.h"
 #include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"

@@ -56,8 +56,7 @@ static struct mstx_host_clock *take_clock(struct mstx_import *im, struct ms_take
     return c;
 }
 
-enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct ms_taker *t,
-                                    struct ms_err *err)
+enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct ms_taker *t, struct ms_err *err)
 {
     uint64_t n, reference;
     ms_take_bytes(t, &n, sizeof n);

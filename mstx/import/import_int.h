@@ -18,13 +18,13 @@
 #include "mstx/cluster/rank_part.h"
 #include "mstx/import/call_spool.h"
 #include "mstx/import/comm_calls.h"
-#include "probe/base/exchange.h"
 #include "mstx/import/import.h"
 #include "mstx/import/read_ahead.h"
 #include "mstx/read/host_clocks.h"
 #include "mstx/read/lanes.h"
 #include "mstx/read/processes.h"
 #include "mstx/rundb/run_write.h"
+#include "probe/base/exchange.h"
 
 /* Step numbers by the id of a name in run.db, so that each name is parsed once in a whole
  * import. */

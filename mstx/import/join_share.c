@@ -15,8 +15,8 @@
 #include "mstx/cluster/join.h"
 #include "mstx/cluster/links.h"
 #include "mstx/format/note_kinds.h"
-#include "probe/base/exchange.h"
 #include "mstx/rundb/packed_tables.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"

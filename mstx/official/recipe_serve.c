@@ -4,8 +4,8 @@
  */
 #include "mstx/official/recipe_share.h"
 
-#include "probe/base/exchange.h"
 #include "mstx/official/run_as_ascend.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/assert.h"

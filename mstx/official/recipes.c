@@ -7,7 +7,6 @@
 
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
-#include "probe/base/exchange.h"
 #include "mstx/official/bottlenecks.h"
 #include "mstx/official/cluster_texts.h"
 #include "mstx/official/comm_sums.h"
@@ -29,6 +28,7 @@
 #include "mstx/official/step_times.h"
 #include "mstx/official/summary_files.h"
 #include "mstx/official/table_csv.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
