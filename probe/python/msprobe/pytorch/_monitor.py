@@ -18,7 +18,7 @@ import torch
 from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
-from msprobe.pytorch import _features, _modules
+from msprobe.pytorch import _compilers, _features, _modules
 from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
@@ -93,8 +93,10 @@ class _Feature(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._due and not _is_untouchable():
+        if monitor is not None and monitor._due:
             monitor._put_features(self, module, args, result)
 
 
@@ -104,8 +106,10 @@ class _Stack(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._stacks is not None and not _is_untouchable():
+        if monitor is not None and monitor._stacks is not None:
             monitor._put_stack(self)
 
 
@@ -115,8 +119,10 @@ class _Watched(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._called(module, args)
 
 
@@ -130,8 +136,10 @@ class _Gradient:
 
     def __call__(self, parameter):
         """Called with the parameter."""
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._accumulated(self, parameter)
 
 
@@ -145,7 +153,7 @@ class _Backward:
         where its first gradient arrives, as in the official tool, which hears of all at once."""
         self.monitor, self.hook, self.given = monitor, hook, None
         if sizes is not None:
-            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], is_first=True)
+            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], True)
 
     def input(self, gradients):
         self.given = gradients
@@ -203,14 +211,14 @@ class _Parameter:
 
     def get(self):
         module = self.module()
-        return module._parameters.get(self.key) if module is not None else None
+        return dict.get(module._parameters, self.key) if module is not None else None  # the program's own dict may count
 
 
 def _owned(model):
     """Yields (name, module, key, parameter) of each parameter once, as named_parameters() does."""
     seen = set()
     for path, module in model.named_modules():
-        for key, parameter in module._parameters.items():
+        for key, parameter in dict.items(module._parameters):
             if parameter is not None and id(parameter) not in seen:
                 seen.add(id(parameter))
                 yield (f"{path}.{key}" if path else key), module, key, parameter
@@ -232,6 +240,7 @@ class TrainerMon(_monitor.BaseMonitor):
         self._dp_group = self._tp_group = None
         self.params_have_main_grad = params_have_main_grad
         super().__init__(config_file_path, *_ranks(process_group))
+        _compilers.skip_functions()
 
     # ---- the official interface -------------------------------------------------
 
