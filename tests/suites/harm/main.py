@@ -355,8 +355,10 @@ def arguments():
 
 def check_records(chosen, plan, known, top):
     """A dump that collects nothing would do no harm either."""
+    from harness import VERSION
     good = True
-    for mode in (m for m in MODES if m == MODES[0] or m.start in ("auto", "monitor")):
+    starts = ("auto", "monitor") if VERSION >= (2, 0) else ("auto",)  # before, there is no monitor
+    for mode in (m for m in MODES if m == MODES[0] or m.start in starts):
         ways = [way for way in chosen if mode in plan[way] and not known[way].silent and
                 outcome(top, PLAIN, way).raised is None]
         empty = [way for way in ways if count_records(os.path.join(top, name_of(mode), way)) == 0]
