@@ -229,6 +229,7 @@ class TrainerMon(_monitor.BaseMonitor):
 
     def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None) -> None:
         self._handles = []  # of hooks that a new config replaces
+        self._aside = []  # hooks that are away, for each compiler or tracer that is reading a model
         self._step_handles = []  # of the optimizer, for good
         self._parameters, self._chunks, self._nodes = [], [], []
         self._optimizer = self._wrapped = None
@@ -295,6 +296,7 @@ class TrainerMon(_monitor.BaseMonitor):
             self._hook_features()
         if self.config["invariants"] and self._writer is not None:
             self._watch_invariants()
+        _modules.add_onlooker(self)
 
     def _watch_invariants(self):
         """Watches what must hold; independent of the steps that the config chooses."""
@@ -323,6 +325,26 @@ class TrainerMon(_monitor.BaseMonitor):
                 parameter._post_accumulate_grad_hooks = None  # as it was before the first hook
         if self._writer is not None:
             self._writer.drop()
+
+    @guarded
+    def set_aside(self):
+        """Takes the hooks of modules away while a compiler or a tracer reads a model: see _modules."""
+        self._aside.append([])
+        for handle in self._handles:
+            reference = getattr(handle, "hooks_dict_ref", None)  # that of a node has none in old versions
+            hooks = reference() if reference is not None else None
+            hook = hooks.get(handle.id) if hooks is not None else None
+            if isinstance(hook, _Hook):
+                self._aside[-1].append((hooks, handle.id, hook, list(hooks)))
+                del hooks[handle.id]
+
+    @guarded
+    def put_back(self):
+        for hooks, number, hook, order in reversed(self._aside.pop() if self._aside else []):
+            hooks[number] = hook
+            for key in order + [key for key in hooks if key not in order]:
+                if key in hooks:
+                    hooks.move_to_end(key)
 
     def _models(self):
         return [(f"{stage}:", m) for stage, m in enumerate(ref() for ref in self._chunks) if m is not None]

@@ -14,7 +14,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _monitor, _probe
 from msprobe.pytorch import _compilers, _modules
-from msprobe.pytorch._monitor import TrainerMon, _owned
+from msprobe.pytorch._monitor import TrainerMon, _is_untouchable, _owned
 
 _CALLS = 4  # a group of watched functions
 
@@ -55,7 +55,7 @@ class _Watch:
         known = self._parts.get(id(module))
         if known is not None and known() is module:
             return
-        if module.training and not self._is_over and not _modules._is_dynamo():
+        if module.training and not self._is_over and not _is_untouchable():
             self._meet(module)
 
     @_monitor.guarded
