@@ -79,7 +79,7 @@ room() {
 top='mstx/[a-z_]+\.h'
 hooked='mstx/(format/comm|rt/comm_range|rt/hook_api|rt/clock_(sync|agree)|hook/real_function|hook/library_copy)\.h'
 room mstx/format 'probe/base/[a-z]+\.h|mstx/format/[a-z_]+\.h'
-room mstx/rt "probe/base/(assert|compat|held)\.h|$top|mstx/(format|rt)/[a-z_]+\.h"
+room mstx/rt "probe/base/(assert|calm|compat|held)\.h|$top|mstx/(format|rt)/[a-z_]+\.h"
 room mstx/rt/dev "$top|mstx/(format|rt|rt/dev)/[a-z_]+\.h"
 room mstx/rt/nvtx 'mstx/(format|rt|rt/nvtx)/[a-z_]+\.h'
 room mstx/hook "$top|$hooked"

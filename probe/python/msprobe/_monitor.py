@@ -9,10 +9,9 @@ import functools
 import json
 import os
 import re
-import sys
 import uuid
 
-from msprobe import _probe
+from msprobe import _probe, _say
 
 ACTV, ACTV_GRAD, GRAD_UNREDUCED, GRAD_REDUCED, EXP_AVG, EXP_AVG_SQ, PARAM_ORIGIN, PARAM_UPDATED, OTHER = range(9)
 _SUFFIXES = ("actv", "actv_grad", "acc_grad", "post_grad", "exp_avg", "exp_avg_sq", "param_origin", "param_updated",
@@ -23,17 +22,18 @@ _FOLDER = re.compile(r"([\w-]{0,20})-rank(\d{1,5})-")
 
 
 def say(text):
-    print(f"msprobe: monitor: {text}", file=sys.stderr, flush=True)
+    _say.say(f"monitor: {text}")
 
 
 def guarded(func):
-    """func, a method of a monitor that a training calls: a failure of ours ends the monitor, not the training."""
+    """func, a method of a monitor that a training calls: a failure of ours ends the monitor, not the training. Modes and
+    classes of tensors of the program do not see what it reads."""
     @functools.wraps(func)
     def run(self, *args, **kwargs):
         if self._is_over:
             return None
         try:
-            return func(self, *args, **kwargs)
+            return func(self, *args, **kwargs) if kwargs else _probe.ask(func, self, *args)
         except Exception as why:
             if _probe.is_alien(why):
                 raise

@@ -16,7 +16,7 @@ import torch
 from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
-from msprobe.pytorch import _features, _modules
+from msprobe.pytorch import _compilers, _features, _modules
 from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
@@ -91,8 +91,10 @@ class _Feature(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._due and not _is_untouchable():
+        if monitor is not None and monitor._due:
             monitor._put_features(self, module, args, result)
 
 
@@ -102,8 +104,10 @@ class _Stack(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._stacks is not None and not _is_untouchable():
+        if monitor is not None and monitor._stacks is not None:
             monitor._put_stack(self)
 
 
@@ -113,8 +117,10 @@ class _Watched(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._called(module, args)
 
 
@@ -128,8 +134,10 @@ class _Gradient:
 
     def __call__(self, parameter):
         """Called with the parameter."""
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._accumulated(self, parameter)
 
 
@@ -143,7 +151,7 @@ class _Backward:
         where its first gradient arrives, as in the official tool, which hears of all at once."""
         self.monitor, self.hook, self.given = monitor, hook, None
         if sizes is not None:
-            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], is_first=True)
+            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], True)
 
     def input(self, gradients):
         self.given = gradients
@@ -187,14 +195,14 @@ class _Parameter:
 
     def get(self):
         module = self.module()
-        return module._parameters.get(self.key) if module is not None else None
+        return dict.get(module._parameters, self.key) if module is not None else None  # the program's own dict may count
 
 
 def _owned(model):
     """Yields (name, module, key, parameter) of each parameter once, as named_parameters() does."""
     seen = set()
     for path, module in model.named_modules():
-        for key, parameter in module._parameters.items():
+        for key, parameter in dict.items(module._parameters):
             if parameter is not None and id(parameter) not in seen:
                 seen.add(id(parameter))
                 yield (f"{path}.{key}" if path else key), module, key, parameter
@@ -207,6 +215,7 @@ class TrainerMon(_monitor.BaseMonitor):
 
     def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None) -> None:
         self._handles = []  # of hooks that a new config replaces
+        self._aside = []  # hooks that are away, for each compiler or tracer that is reading a model
         self._step_handles = []  # of the optimizer, for good
         self._parameters, self._chunks, self._nodes = [], [], []
         self._optimizer = self._wrapped = None
@@ -217,6 +226,7 @@ class TrainerMon(_monitor.BaseMonitor):
         self._dp_group = self._tp_group = None
         self.params_have_main_grad = params_have_main_grad
         super().__init__(config_file_path, *_ranks(process_group))
+        _compilers.skip_functions()
 
     # ---- the official interface -------------------------------------------------
 
@@ -271,6 +281,7 @@ class TrainerMon(_monitor.BaseMonitor):
             self._hook_features()
         if self.config["invariants"] and self._writer is not None:
             self._watch_invariants()
+        _modules.add_onlooker(self)
 
     def _watch_invariants(self):
         """Watches what must hold; independent of the steps that the config chooses."""
@@ -299,6 +310,26 @@ class TrainerMon(_monitor.BaseMonitor):
                 parameter._post_accumulate_grad_hooks = None  # as it was before the first hook
         if self._writer is not None:
             self._writer.drop()
+
+    @guarded
+    def set_aside(self):
+        """Takes the hooks of modules away while a compiler or a tracer reads a model: see _modules."""
+        self._aside.append([])
+        for handle in self._handles:
+            reference = getattr(handle, "hooks_dict_ref", None)  # that of a node has none in old versions
+            hooks = reference() if reference is not None else None
+            hook = hooks.get(handle.id) if hooks is not None else None
+            if isinstance(hook, _Hook):
+                self._aside[-1].append((hooks, handle.id, hook, list(hooks)))
+                del hooks[handle.id]
+
+    @guarded
+    def put_back(self):
+        for hooks, number, hook, order in reversed(self._aside.pop() if self._aside else []):
+            hooks[number] = hook
+            for key in order + [key for key in hooks if key not in order]:
+                if key in hooks:
+                    hooks.move_to_end(key)
 
     def _models(self):
         return [(f"{stage}:", m) for stage, m in enumerate(ref() for ref in self._chunks) if m is not None]
