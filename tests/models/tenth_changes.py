@@ -152,8 +152,9 @@ def each_gradient(function):
 
 def gradient_mistakes(places, index):
     model, path = places.model, places.line(index + 1)
-    here = owners(model, path) + "|" + PRE
-    flows = within(path, direction=ANY) + "|" + PRE if path in places.graded else within(path, direction=ANY)
+    hook = "|" + anywhere(r"clamp|cat|neg|__r?neg__|zeros_like|__sub__|mean|__add__|__mul__|__getitem__")
+    here = owners(model, path) + "|" + PRE + hook
+    flows = within(path, direction=ANY) + "|" + PRE + hook
     yield Change("slope_reversed", f"gradient behind {path} reversed", wrap(path, behind(lambda g: -g)), flows, "gradient")
     yield Change("slope_cut", f"gradient behind {path} cut", wrap(path, behind(lambda g: g.clamp(-1e-3, 1e-3))), flows, "gradient")
     yield Change("slope_of_half", f"gradient behind {path} of the first half of the batch", wrap(

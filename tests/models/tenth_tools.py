@@ -70,9 +70,21 @@ def called_names(statements):
             path = attribute_path(node.func)
             if path:
                 paths.add(path)
-            elif isinstance(node.func, ast.Attribute):
+            if isinstance(node.func, ast.Attribute):
                 ops.add(node.func.attr)
+            if isinstance(node.func, ast.Name):
+                ops.add("add" if node.func.id == "sum" else node.func.id)
     return ops, paths
+
+
+def with_functions(ops, function):
+    """Names, and for those of functions beside the edited one, what these call."""
+    more = set()
+    for name in ops:
+        other = function.__globals__.get(name)
+        if inspect.isfunction(other) and other.__module__ == function.__module__:
+            more |= called_names(ast.parse(source_of(other)).body)[0]
+    return ops | more
 
 
 def operators(names, more=""):
@@ -106,7 +118,7 @@ def calls_of(function, old, new):
     lines = after[:at].count("\n"), after[:at + len(new)].count("\n")
     part = "\n".join(after.split("\n")[lines[0]:lines[1] + 1])
     more = called_names(covered(after, part))
-    return ops | more[0], paths | more[1]
+    return with_functions(ops | more[0], function), paths | more[1]
 
 
 def method_calls(owner, old, new):
@@ -133,7 +145,7 @@ def instances(model, where):
 def right_at(path, ops, children, direction):
     own = rf"^(?:[A-Za-z]+\.(?:{ops})\.\d+\.{direction}|Module\.\S+\.{direction}(?:\.\d+)?) @ {re.escape(path)}$"
     own = root(ops, direction) if not path else own
-    kids = [rf" @ {re.escape((path + '.' if path else '') + c)}$" for c in children]
+    kids = [rf" @ {re.escape((path + '.' if path else '') + c)}(?:\.\d+)?$" for c in children]
     return "|".join([own, *(rf"\.{direction}(?:\.\d+)?{k}" for k in kids)])
 
 
