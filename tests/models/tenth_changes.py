@@ -66,7 +66,8 @@ def weight_mistakes(places, index):
     norm = places.norm(index)
     if norm:
         yield Change("norm_from_one", f"weight of {norm} is counted from 1", weight(norm, lambda w: w + 1), owners(model, norm), "weights")
-        yield Change("norm_in_bf16", f"weight of {norm} kept in bfloat16", weight(norm, lambda w: w.bfloat16().to(w.dtype)), owners(model, norm), "weights")
+        yield Change("norm_in_bf16", f"weight of {norm} kept in bfloat16", weight(norm, lambda w: w.bfloat16().to(w.dtype)), owners(model, norm),
+            "weights")
 
 
 # ---- layers --------------------------------------------------------------------------------------
@@ -88,7 +89,8 @@ def layer_mistakes(places, index):
              ("absolute", "without its sign", torch.abs), ("centred", "its mean removed", lambda x: x - x.mean(-1, keepdim=True)),
              ("float8", "in float8", lambda x: x + (x.to(torch.float8_e4m3fn).to(x.dtype) - x).detach()),
              ("leaky", "leaky relu behind it", lambda x: F.leaky_relu(x, 0.1)), ("first_zero", "its first place is zero", part_zero),
-             ("paths_dropped", "drops whole samples", lambda x: x * torch.bernoulli(torch.full((len(x), *[1] * (x.ndim - 1)), 0.8)).to(x.dtype) / 0.8),
+             ("paths_dropped", "drops whole samples", lambda x: x * torch.bernoulli(torch.full((len(x), *[1] * (x.ndim - 1)),
+              0.8)).to(x.dtype) / 0.8),
              ("mixed", "mixed with its neighbour", lambda x: 0.9 * x + 0.1 * x.roll(1, 0)), ("reversed", "features in reverse", lambda x: x.flip(-1)),
              ("int8", "activations in 8 bits", rounded), ("softmaxed", "softmax behind it", lambda x: torch.softmax(x, -1)),
              ("residual_scaled", "times 0.7", lambda x: 0.7071 * x)]
@@ -109,11 +111,13 @@ def layer_mistakes(places, index):
         yield Change("eps_hundredth", f"eps of {norm} is 0.01", on_model(other_eps), within(norm))
         yield Change("norm_low", f"{norm} in bfloat16", on_model(lambda m: setattr(m.get_submodule(norm), "forward", lambda x, w=m.get_submodule(
             norm): F.layer_norm(x.bfloat16(), w.normalized_shape, w.weight.bfloat16(), None if w.bias is None else w.bias.bfloat16(), w.eps).to(x.dtype))), within(norm))
-        yield Change("norm_by_max", f"{norm} is divided by the largest", on_model(lambda m: setattr(m.get_submodule(norm), "forward", lambda x, w=m.get_submodule(
+        yield Change("norm_by_max", f"{norm} is divided by the largest", on_model(lambda m: setattr(m.get_submodule(norm), "forward", lambda x,
+            w=m.get_submodule(
             norm): x / x.abs().amax(-1, keepdim=True) * w.weight)), within(norm))
     if kind and issubclass(kind, nn.modules.batchnorm._BatchNorm):
         yield Change("norm_evaluates", f"{norm} is in eval mode", on_model(lambda m: m.get_submodule(norm).eval() and None), within(norm))
-        yield Change("norm_over_samples", f"{norm} norms each sample", on_model(lambda m: setattr(m.get_submodule(norm), "forward", lambda x, w=m.get_submodule(
+        yield Change("norm_over_samples", f"{norm} norms each sample", on_model(lambda m: setattr(m.get_submodule(norm), "forward", lambda x,
+            w=m.get_submodule(
             norm): F.instance_norm(x, weight=w.weight, bias=w.bias) if x.ndim > 2 else F.layer_norm(x, x.shape[-1:], w.weight, w.bias))), within(norm))
 
 
@@ -169,7 +173,8 @@ def gradient_mistakes(places, index):
     yield Change("slopes_noisy", "noise on all gradients", on_model(noisy), PRE, "gradient")
     yield Change("slopes_half", "all gradients reduced in float16", before_step(each_gradient(lambda g: g.copy_(g.half().to(g.dtype)))),
                  PRE + "|" + anywhere(r"half|to|copy_"), "gradient")
-    yield Change("slopes_of_world", "all gradients times 4", before_step(each_gradient(lambda g: g.mul_(4))), PRE + "|" + anywhere("mul_"), "gradient")
+    yield Change("slopes_of_world", "all gradients times 4", before_step(each_gradient(lambda g: g.mul_(4))), PRE + "|" + anywhere("mul_"),
+        "gradient")
     yield Change("slopes_of_vectors_lost", "gradients of vectors are set to zero", before_step(lambda m: [
         p.grad.zero_() for p in m.parameters() if p.ndim < 2 and p.grad is not None]), PRE + "|" + anywhere("zero_"), "gradient")
     def twice(step):
@@ -187,8 +192,10 @@ def gradient_mistakes(places, index):
                 p.requires_grad_(p.requires_grad and keep(n, named))
         return on_model(change)
     frozen = PRE + r"|\.backward(?:\.\d+)? @ |" + in_step() + "|" + anywhere(r"\w+")
-    yield Change("first_layers_frozen", "the first third of the parameters is frozen", only(lambda n, all: all.index(n) >= len(all) // 3), frozen, "gradient")
-    yield Change("one_frozen", f"weight of {path} is frozen", only(lambda n, all: n != path + ".weight"), here + "|" + within(path, direction=ANY), "gradient")
+    yield Change("first_layers_frozen", "the first third of the parameters is frozen", only(lambda n, all: all.index(n) >= len(all) // 3), frozen,
+        "gradient")
+    yield Change("one_frozen", f"weight of {path} is frozen", only(lambda n, all: n != path + ".weight"), here + "|" + within(path, direction=ANY),
+        "gradient")
 
 
 # ---- loss --------------------------------------------------------------------------------------------
@@ -217,7 +224,8 @@ def loss_mistakes(places, index):
                 ("z", "squared normaliser added", lambda plain, x, y, **k: plain(x, y, **k) + 1e-2 * x.logsumexp(1).square().mean()),
                 ("capped", "logits capped", lambda plain, x, y, **k: plain(2 * torch.tanh(x / 2), y, **k)),
                 ("of_probabilities", "cross entropy of probabilities", lambda plain, x, y, **k: plain(x.softmax(1), y, **k)),
-                ("focal", "easy ones count less", lambda plain, x, y, **k: (lambda e: ((1 - (-e).exp()) ** 2 * e).mean())(plain(x, y, **{**k, "reduction": "none"}))),
+                ("focal", "easy ones count less", lambda plain, x, y, **k: (lambda e: ((1 - (-e).exp()) ** 2 * e).mean())(plain(x, y,
+                 **{**k, "reduction": "none"}))),
                 ("summed", "sum over mean rows", lambda plain, x, y, **k: plain(x, y, **{**k, "reduction": "sum"}) / len(x) * 0.5)):
             yield Change("entropy_" + name, why, patched("cross_entropy", function), anywhere(
                 r"cross_entropy|nll_loss|softmax|log_softmax|logsumexp|square|mean|sum|tanh|exp|neg|__neg__|__r?truediv__|__r?mul__|__r?add__|__r?sub__|__r?pow__|pow", ANY), "loss")
@@ -226,7 +234,8 @@ def loss_mistakes(places, index):
                 ("absolute", "absolute error", lambda plain, x, y, **k: F.l1_loss(x, y, **k)),
                 ("cosh", "logarithm of the hyperbolic cosine", lambda plain, x, y, **k: torch.log(torch.cosh(x - y)).mean()),
                 ("of_next", "errors to the next sample", lambda plain, x, y, **k: plain(x, y.roll(1, 0), **k)),
-                ("weighted", "errors weighted by place", lambda plain, x, y, **k: ((x - y) ** 2 * torch.linspace(0.5, 1.5, x.shape[-1]).to(x.dtype)).mean()),
+                ("weighted", "errors weighted by place", lambda plain, x, y,
+                 **k: ((x - y) ** 2 * torch.linspace(0.5, 1.5, x.shape[-1]).to(x.dtype)).mean()),
                 ("summed", "summed over the last axis", lambda plain, x, y, **k: ((x - y) ** 2).sum(-1).mean())):
             yield Change("mse_" + name, why, patched("mse_loss", function), anywhere(
                 r"mse_loss|l1_loss|log|cosh|roll|mean|sum|__r?mul__|__r?sub__|__r?pow__|pow", ANY), "loss")
@@ -270,7 +279,8 @@ def data_mistakes(places, index):
                 ("from_one", "ids one too large", lambda x: torch.where(x == top, x, x + 1)),
                 ("begun_twice", "the first id twice", lambda x: torch.cat([x[:, :1], x[:, :-1]], 1)),
                 ("copies", "the second half of the batch repeats the first", lambda x: torch.cat([x[:(len(x) + 1) // 2], x[:len(x) // 2]])),
-                ("masked", "some ids masked", lambda x: torch.where(torch.rand(x.shape, generator=torch.Generator().manual_seed(3)) < 0.15, x.new_tensor(3), x)),
+                ("masked", "some ids masked", lambda x: torch.where(torch.rand(x.shape, generator=torch.Generator().manual_seed(3)) < 0.15,
+                 x.new_tensor(3), x)),
                 ("modulo", "a smaller vocabulary", lambda x: torch.where(x > top // 2, x // 2, x)),
                 ("of_before", "texts of the sample before", lambda x: x.roll(-1, 0))):
             yield Change("ids_" + name, why, on_batch(key, function), readers(family, model, key), "data")
@@ -278,7 +288,8 @@ def data_mistakes(places, index):
     if y is not None and is_read(family, model, family.labels):
         truth = readers(family, model, family.labels)
         if y.is_floating_point():
-            table = (("logarithm", "labels by their logarithm", lambda y: torch.log1p(y.abs()) * y.sign()), ("unit", "labels standardised", lambda y: (
+            table = (("logarithm", "labels by their logarithm", lambda y: torch.log1p(y.abs()) * y.sign()),
+                ("unit", "labels standardised", lambda y: (
                 y - y.mean()) / y.std()), ("of_before", "labels of the sample before", lambda y: y.roll(1, 0)), ("zeros", "labels of the first sample are zero", lambda y: torch.cat([y[:1] * 0, y[1:]])))
         else:
             table = (("of_before", "labels of the sample before", lambda y: y.roll(1, 0)), ("reversed", "labels in reverse", lambda y: y.flip(0)),
@@ -351,10 +362,13 @@ def update_mistakes(places):
     def not_clipped(step):
         step.clip = 0
     yield of("not_clipped", "gradients are not clipped", not_clipped, PRE)
-    yield of("clip_sum", "clipped by the sum of absolute values", clip_with(lambda m: torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0, norm_type=1)), PRE)
+    yield of("clip_sum", "clipped by the sum of absolute values", clip_with(lambda m: torch.nn.utils.clip_grad_norm_(m.parameters(), 1.0,
+        norm_type=1)), PRE)
     yield of("clip_values", "clipped by value", clip_with(lambda m: torch.nn.utils.clip_grad_value_(m.parameters(), 0.01)), PRE)
-    yield of("clip_first", "the last layer is clipped alone", clip_with(lambda m: torch.nn.utils.clip_grad_norm_(list(m.parameters())[-3:], 0.1)), PRE)
-    yield of("zeroed_before_step", "gradients set to zero before the step", clip_with(lambda m: m.zero_grad(set_to_none=False)), PRE + "|" + anywhere("zero_") + "|" + steps)
+    yield of("clip_first", "the last layer is clipped alone", clip_with(lambda m: torch.nn.utils.clip_grad_norm_(list(m.parameters())[-3:], 0.1)),
+        PRE)
+    yield of("zeroed_before_step", "gradients set to zero before the step", clip_with(lambda m: m.zero_grad(set_to_none=False)),
+        PRE + "|" + anywhere("zero_") + "|" + steps)
     def after(function):
         def apply(step):
             plain = step.after_step
@@ -365,7 +379,8 @@ def update_mistakes(places):
                         p.copy_(function(p))
             step.after_step = run
         return apply
-    yield of("weights_bf16", "weights kept in bfloat16 after the step", after(lambda p: p.bfloat16().to(p.dtype)), anywhere(r"copy_|bfloat16|to") + "|" + steps)
+    yield of("weights_bf16", "weights kept in bfloat16 after the step", after(lambda p: p.bfloat16().to(p.dtype)),
+        anywhere(r"copy_|bfloat16|to") + "|" + steps)
     yield of("weights_clamped", "weights clamped after the step", after(lambda p: p.clamp(-0.2, 0.2)), anywhere(r"copy_|clamp_?") + "|" + steps)
     yield of("averaged_back", "half of the step taken back", after(lambda p: p * 0.999), anywhere(r"copy_|__r?mul__") + "|" + steps)
 

@@ -169,15 +169,16 @@ def stages():
     family = of("stages", Pipeline, batch, loss, [
         ("Stage@second", "relu_not_squared", "torch.square(F.relu(y))", "F.relu(y)"),
         ("Stage@first", "gelu_for_square", "torch.square(F.relu(y))", "F.gelu(y)"),
-        ("Stage@second", "mask_missing", "attn_mask=mask", "attn_mask=None", r"\w+"),
+        ("Stage@second", "mask_missing", "attn_mask=mask", "attn_mask=None", r"\w+|@multi_head_attention_forward"),
         ("Stage@first", "mask_of_itself", ".triu(1)", ".triu(0)\n        mask[0, 0] = False", r"\w+"),
         ("Stage@second", "norm_of_other", "self.fc1[i](self.norms[2 * i + 1](x))", "self.fc1[i](self.norms[2 * i](x))", r"layer_norm|linear"),
-        ("Stage@first", "values_not_normed", "attend(y, y, y, attn_mask", "attend(y, y, x, attn_mask", r"\w+"),
+        ("Stage@first", "values_not_normed", "attend(y, y, y, attn_mask", "attend(y, y, x, attn_mask", r"\w+|@multi_head_attention_forward|@transpose"),
         ("", "words_unscaled", "self.words(part) * math.sqrt(32)", "self.words(part)"),
-        ("", "parts_in_reverse", "zip(sent, labels.chunk(self.parts))", "zip(sent[::-1], labels.chunk(self.parts))", r"\w+"),
+        ("", "parts_in_reverse", "zip(sent, labels.chunk(self.parts))", "zip(sent[::-1], labels.chunk(self.parts))", r"\w+|@layer_norm"),
         ("", "not_divided", "y.flatten()) / self.parts", "y.flatten())"),
         ("", "last_part_alone", "total = total + F.cross_entropy", "total = F.cross_entropy"),
-        ("", "part_detached", "Transfer.apply(self.first(x))", "Transfer.apply(self.first(x)) if not sent else self.first(x).detach()", r"\w+", "back"),
+        ("", "part_detached", "Transfer.apply(self.first(x))", "Transfer.apply(self.first(x)) if not sent else self.first(x).detach()", r"\w+",
+         "back"),
         ("", "places_from_two", "torch.arange(part.shape[1])", "torch.arange(2, 2 + part.shape[1])"),
         ("", "norm_missing", "self.head(self.norm(self.second(x)))", "self.head(self.second(x))"),
     ], [
@@ -185,8 +186,9 @@ def stages():
         ("", "four_parts", "total = 0.0", "total, sent, labels = 0.0, [q for p in sent for q in p.chunk(2)], labels\n        self.parts = 4"),
         ("", "no_transfer", "Transfer.apply(self.first(x))", "self.first(x)"),
         ("Stage*", "product_for_square", "torch.square(F.relu(y))", "(lambda z: z * z)(F.relu(y))"),
-        ("Stage*", "mask_added", "dtype=torch.bool).triu(1)", "dtype=torch.bool).triu(1)\n        mask = torch.zeros(mask.shape).masked_fill(mask, float('-inf')).to(x.dtype)"),
-    ], pure=False, void=("double", "mixed", "low", "by_autograd"))
+        ("Stage*", "mask_added", "dtype=torch.bool).triu(1)",
+         "dtype=torch.bool).triu(1)\n        mask = torch.zeros(mask.shape).masked_fill(mask, float('-inf')).to(x.dtype)"),
+    ], pure=False, void=("double", "mixed", "low", "by_autograd", "out_leaky"))
     return looped(family, muoned, [
         ("rounds_one", "one round", lambda p: Muon(p, rounds=1), in_step(r"__r?mul__|__r?add__|__r?matmul__|t")),
         ("not_scaled", "steps of matrices not scaled", lambda p: Muon(p, scale=False), in_step(r"__r?mul__|add_")),
@@ -269,11 +271,13 @@ def points():
             step.before_step = lambda m: None
         return apply
     family = of("pointsets", PointSets, batch, loss, [
-        ("Grouping@one", "not_local", "(xyz[rows[..., None], index] - centres[:, :, None]) / self.radius", "xyz[rows[..., None], index] / self.radius"),
+        ("Grouping@one", "not_local", "(xyz[rows[..., None], index] - centres[:, :, None]) / self.radius",
+         "xyz[rows[..., None], index] / self.radius"),
         ("Grouping@two", "radius_missing", "- centres[:, :, None]) / self.radius", "- centres[:, :, None])"),
         ("Grouping@one", "largest", "largest=False", "largest=True"),
         ("Grouping@two", "mean_pool", "x.amax(-1)", "x.mean(-1)"),
-        ("Grouping@one", "features_first", "torch.cat([local, features[rows[..., None], index]], -1)", "torch.cat([features[rows[..., None], index], local], -1)"),
+        ("Grouping@one", "features_first", "torch.cat([local, features[rows[..., None], index]], -1)",
+         "torch.cat([features[rows[..., None], index], local], -1)"),
         ("Grouping@one", "first_points", "xyz[rows, self.farthest(xyz.detach())]", "xyz[:, :self.centres]", r"getitem|\w+"),
         ("Grouping@two", "norms_exchanged", "self.bn2(self.conv2(", "self.bn1(self.conv2("),
         ("Grouping@one", "relu_missing", "F.relu(self.bn1(self.conv1(x)))", "self.bn1(self.conv1(x))"),
@@ -284,7 +288,8 @@ def points():
     ], [
         ("Grouping*", "max_values", "x.amax(-1)", "x.max(-1)[0]"),
         ("Grouping*", "distance_by_hand", "torch.cdist(centres, xyz)", "(centres[:, :, None] - xyz[:, None]).norm(dim=-1)"),
-        ("Grouping", "sorted", "close, index = apart.topk(self.near, dim=-1, largest=False)", "close, index = (t[..., :self.near] for t in apart.sort(-1))"),
+        ("Grouping", "sorted", "close, index = apart.topk(self.near, dim=-1, largest=False)",
+         "close, index = (t[..., :self.near] for t in apart.sort(-1))"),
         ("", "no_cat", "torch.cat([features.amax(1)], -1)", "features.amax(1)"),
     ], void=("by_autograd", "loss_summed", "double", "mixed", "low"), no_forms=("norm_torch", "norm_torch1"))
     return looped(family, sharpness, [
@@ -392,9 +397,11 @@ def fold():
         ("Triangle*", "by_product", "x = torch.einsum(\"bikc,bjkc->bijc\" if self.outgoing else \"bkic,bkjc->bijc\", a, b)",
          "a, b = (t.permute(0, 3, 1, 2) if self.outgoing else t.permute(0, 3, 2, 1) for t in (a, b))\n        x = (a @ b.transpose(2, 3)).permute(0, 2, 3, 1)"),
         ("RowAttention", "mask_filled", "s = s + (mask[:, None, None, None] - 1) * 1e9", "s = s.masked_fill(mask[:, None, None, None] == 0, -1e9)"),
-        ("RowAttention", "scaled_after", "s = torch.einsum(\"bsihc,bsjhc->bshij\", q / q.shape[-1] ** 0.5, k)", "s = torch.einsum('bsihc,bsjhc->bshij', q, k) * q.shape[-1] ** -0.5"),
+        ("RowAttention", "scaled_after", "s = torch.einsum(\"bsihc,bsjhc->bshij\", q / q.shape[-1] ** 0.5, k)",
+         "s = torch.einsum('bsihc,bsjhc->bshij', q, k) * q.shape[-1] ** -0.5"),
         ("", "outer_by_reshape", "both.flatten(-2) / ids.shape[1]", "both.reshape(*both.shape[:3], -1).div(ids.shape[1])"),
-        ("loss", "entropy_flat", "F.cross_entropy(bins.permute(0, 3, 1, 2), b[\"bins\"], reduction=\"none\")", "F.cross_entropy(bins.flatten(0, 2), b['bins'].flatten(), reduction='none').view_as(b['bins'])"),
+        ("loss", "entropy_flat", "F.cross_entropy(bins.permute(0, 3, 1, 2), b[\"bins\"], reduction=\"none\")",
+         "F.cross_entropy(bins.flatten(0, 2), b['bins'].flatten(), reduction='none').view_as(b['bins'])"),
     ], void=("by_autograd", "double", "mixed", "low"))
     def undivided():
         def apply(step):
@@ -421,7 +428,8 @@ class Sales(nn.Module):
     def forward(self, past, shop, day):
         scale = past.abs().mean(1, keepdim=True) + 1.0
         before = F.pad(past / scale, (1, 0))[:, :-1]
-        x = torch.cat([before[..., None], torch.log(scale)[:, None].expand(-1, past.shape[1], -1), self.day(day), self.shop(shop)[:, None].expand(-1, past.shape[1], -1)], -1)
+        x = torch.cat([before[..., None], torch.log(scale)[:, None].expand(-1, past.shape[1], -1), self.day(day),
+            self.shop(shop)[:, None].expand(-1, past.shape[1], -1)], -1)
         h, _ = self.rnn(x)
         mean = self.mean(h).squeeze(-1) * scale
         spread = (F.softplus(self.spread(h)).squeeze(-1) + 1e-3) * scale
@@ -464,9 +472,10 @@ def sales():
     ], [
         ("", "rolled", "F.pad(past / scale, (1, 0))[:, :-1]", "torch.cat([torch.zeros_like(scale), (past / scale)[:, :-1]], 1)"),
         ("", "repeated", "self.shop(shop)[:, None].expand(-1, past.shape[1], -1)", "self.shop(shop)[:, None].repeat(1, past.shape[1], 1)"),
-        ("#student", "by_distribution", "y = (x - mean) / spread\n", "return -torch.distributions.StudentT(freedom, mean, spread).log_prob(x)\n    y = x\n"),
+        ("#student", "by_distribution", "y = (x - mean) / spread\n",
+         "return -torch.distributions.StudentT(freedom, mean, spread).log_prob(x)\n    y = x\n"),
         ("loss", "selected", "(each * b[\"labels\"]).sum() / b[\"labels\"].sum()", "each[b['labels'] > 0].mean()"),
-    ], ordered=True, parallel=True, void=("low", "mixed"))
+    ], ordered=True, parallel=True, void=("low", "mixed", "labels_logarithm"))
 
 
 def families():

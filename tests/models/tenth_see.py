@@ -64,7 +64,8 @@ def soft_actor():
     def batch():
         g = generator(211)
         return {"seen": torch.randn(8, 7, generator=g), "after": torch.randn(8, 7, generator=g), "acts": torch.rand(8, 3, generator=g) * 2 - 1,
-                "labels": torch.randn(8, generator=g), "ended": (torch.rand(8, generator=g) < 0.3).float(), "noise": torch.randn(8, 2, 3, generator=g)}
+                "labels": torch.randn(8, generator=g), "ended": (torch.rand(8, generator=g) < 0.3).float(), "noise": torch.randn(8, 2, 3,
+                    generator=g)}
     def loss(m, b):
         return m.critic_loss(b) + m.actor_loss(b)
     return of("sac", SoftActor, batch, loss, [
@@ -75,7 +76,7 @@ def soft_actor():
          "least = torch.min(*self.value(self.old, b[\"after\"], act)) - self.log_alpha * log"),
         ("", "ended_ignored", "0.99 * (1 - b[\"ended\"]) * least", "0.99 * least"),
         ("", "ended_turned", "(1 - b[\"ended\"])", "b[\"ended\"]"),
-        ("", "critics_not_old", "self.value(self.old, b[\"after\"]", "self.value(self.critics, b[\"after\"]", r"\w+", ""),
+        ("", "critics_not_old", "self.value(self.old, b[\"after\"]", "self.value(self.critics, b[\"after\"]", r"\w+|@linear", ""),
         ("", "squash_not_counted", "log = log - 2 * (math.log(2) - raw - F.softplus(-2 * raw))", "pass", "sum"),
         ("", "squash_sign", "log = log - 2 *", "log = log + 2 *"),
         ("", "noise_unscaled", "mean + log_std.exp() * noise", "mean + noise"),
@@ -84,11 +85,15 @@ def soft_actor():
         ("", "mean_over_acts", "return act, log.sum(-1)", "return act, log.mean(-1)"),
         ("", "alpha_learns", "self.log_alpha.exp().detach() * log", "self.log_alpha.exp() * log", "exp|mul", "back"),
         ("", "target_entropy", "(log.detach() - 3.0)", "(log.detach() + 3.0)"),
-        ("", "one_critic_half", "0.5 * F.mse_loss(one, target) + 0.5 * F.mse_loss(two, target)", "0.5 * F.mse_loss(one, target) + F.mse_loss(one, target) * 0.5"),
+        ("", "one_critic_half", "0.5 * F.mse_loss(one, target) + 0.5 * F.mse_loss(two, target)",
+         "0.5 * F.mse_loss(one, target) + F.mse_loss(one, target) * 0.5"),
     ], [
-        ("", "stacked_min", "least = torch.min(*self.value(self.critics, b[\"seen\"], act))", "least = torch.stack(self.value(self.critics, b[\"seen\"], act)).amin(0)"),
-        ("", "distribution", "log = -0.5 * noise.pow(2) - log_std - 0.5 * math.log(2 * math.pi)", "log = torch.distributions.Normal(mean, log_std.exp()).log_prob(raw)"),
-        ("", "squared_by_hand", "0.5 * F.mse_loss(one, target) + 0.5 * F.mse_loss(two, target)", "0.5 * ((one - target).square() + (two - target).square()).mean()"),
+        ("", "stacked_min", "least = torch.min(*self.value(self.critics, b[\"seen\"], act))",
+         "least = torch.stack(self.value(self.critics, b[\"seen\"], act)).amin(0)"),
+        ("", "distribution", "log = -0.5 * noise.pow(2) - log_std - 0.5 * math.log(2 * math.pi)",
+         "log = torch.distributions.Normal(mean, log_std.exp()).log_prob(raw)"),
+        ("", "squared_by_hand", "0.5 * F.mse_loss(one, target) + 0.5 * F.mse_loss(two, target)",
+         "0.5 * ((one - target).square() + (two - target).square()).mean()"),
         ("", "logarithm_of_cosh", "2 * (math.log(2) - raw - F.softplus(-2 * raw))", "torch.log(1.0 / torch.cosh(raw) ** 2)"),
     ], ordered=True, parts=2, no_forms=())
 
@@ -164,11 +169,15 @@ def world():
         ("loss", "image_mean", ".pow(2).sum(-1)", ".pow(2).mean(-1)"),
         ("loss", "reward_not_halved", "reward = 0.5 * (m", "reward = (m"),
     ], [
-        ("", "lerp", "0.99 * logits.softmax(-1) + 0.01 / self.shape[1]", "torch.lerp(logits.softmax(-1), torch.full_like(logits, 1 / self.shape[1]), 0.01)"),
+        ("", "lerp", "0.99 * logits.softmax(-1) + 0.01 / self.shape[1]",
+         "torch.lerp(logits.softmax(-1), torch.full_like(logits, 1 / self.shape[1]), 0.01)"),
         ("", "straight_otherwise", "hard + p - p.detach(), p", "p + (hard - p).detach(), p"),
-        ("", "relative_entropy", "(left * (left.log() - right.log())).sum(-1).sum(-1)", "F.kl_div(right.log(), left, reduction='none').sum((-1, -2))"),
-        ("", "reset_by_where", "h, z, a = h * live, z * live, acts[:, t] * live", "h, z, a = (torch.where(live > 0, y, torch.zeros_like(y)) for y in (h, z, acts[:, t]))"),
-        ("loss", "mse", "0.5 * (m.reward(features).squeeze(-1) - symlog(b[\"labels\"])).pow(2)", "0.5 * F.mse_loss(m.reward(features)[..., 0], symlog(b[\"labels\"]), reduction='none')"),
+        ("", "relative_entropy", "(left * (left.log() - right.log())).sum(-1).sum(-1)",
+         "F.kl_div(right.log(), left, reduction='none').sum((-1, -2))"),
+        ("", "reset_by_where", "h, z, a = h * live, z * live, acts[:, t] * live",
+         "h, z, a = (torch.where(live > 0, y, torch.zeros_like(y)) for y in (h, z, acts[:, t]))"),
+        ("loss", "mse", "0.5 * (m.reward(features).squeeze(-1) - symlog(b[\"labels\"])).pow(2)",
+         "0.5 * F.mse_loss(m.reward(features)[..., 0], symlog(b[\"labels\"]), reduction='none')"),
     ], ordered=True, parallel=True, void=("mixed", "low"))
 
 
@@ -229,7 +238,8 @@ def heat():
         ("", "mse", "(self.u(b[\"x\"], b[\"t\"]) - b[\"labels\"]).square().mean()", "F.mse_loss(self.u(b[\"x\"], b[\"t\"]), b[\"labels\"])"),
         ("", "edges_joined", "self.u(torch.ones_like(b[\"x\"]), b[\"t\"]).square().mean() + self.u(torch.zeros_like(b[\"x\"]), b[\"t\"]).square().mean()",
          "2 * self.u(torch.cat([torch.ones_like(b['x']), torch.zeros_like(b['x'])]), torch.cat([b['t'], b['t']])).square().mean()"),
-        ("", "sums_of_slopes", "u_x, u_t = torch.autograd.grad(u, (x, t), ones, create_graph=True)", "u_x, u_t = torch.autograd.grad(u.sum(), (x, t), create_graph=True)"),
+        ("", "sums_of_slopes", "u_x, u_t = torch.autograd.grad(u, (x, t), ones, create_graph=True)",
+         "u_x, u_t = torch.autograd.grad(u.sum(), (x, t), create_graph=True)"),
     ], ordered=True, parts=2, pure=False, void=("weight_blocks_rolled",))
 
 
@@ -250,7 +260,8 @@ class SeparatorBlock(nn.Module):
     def __init__(self, size, inner, dilation):
         super().__init__()
         self.conv_in, self.act1, self.norm1 = nn.Conv1d(size, inner, 1), nn.PReLU(), GlobalNorm(inner)
-        self.depth, self.act2, self.norm2 = nn.Conv1d(inner, inner, 3, padding=dilation, dilation=dilation, groups=inner), nn.PReLU(), GlobalNorm(inner)
+        self.depth, self.act2, self.norm2 = nn.Conv1d(inner, inner, 3, padding=dilation, dilation=dilation,
+            groups=inner), nn.PReLU(), GlobalNorm(inner)
         self.residual, self.skip = nn.Conv1d(inner, size, 1), nn.Conv1d(inner, size, 1)
 
     def forward(self, x):
@@ -304,7 +315,8 @@ def separator():
         ("SeparatorBlock@blocks.0", "acts_exchanged", "self.act2(self.depth(y))", "self.act1(self.depth(y))"),
         ("", "relu_missing", "F.relu(self.encoder(x[:, None]))", "self.encoder(x[:, None])"),
         ("", "last_skip_alone", "skips = skips + s", "skips = s"),
-        ("", "softmax_masks", "torch.sigmoid(self.mask(self.act(skips))).view(len(x), 2, *w.shape[1:])", "torch.softmax(self.mask(self.act(skips)).view(len(x), 2, *w.shape[1:]), 1)"),
+        ("", "softmax_masks", "torch.sigmoid(self.mask(self.act(skips))).view(len(x), 2, *w.shape[1:])",
+         "torch.softmax(self.mask(self.act(skips)).view(len(x), 2, *w.shape[1:]), 1)"),
         ("", "relu_masks", "torch.sigmoid(self.mask", "torch.relu(self.mask"),
         ("", "mask_of_normed", "masks * w[:, None]", "masks * self.norm(w)[:, None]"),
         ("#si_sdr", "mean_kept", "made, true = made - made.mean(-1, keepdim=True), true - true.mean(-1, keepdim=True)", "pass"),
@@ -314,11 +326,13 @@ def separator():
         ("loss", "no_choice", "torch.maximum(straight, crossed)", "straight"),
         ("loss", "worse_choice", "torch.maximum(", "torch.minimum("),
     ], [
-        ("GlobalNorm*", "by_group_norm", "return self.weight * (x - mean) / torch.sqrt(spread + 1e-8) + self.bias", "return F.group_norm(x, 1, self.weight.flatten(), self.bias.flatten(), 1e-8)"),
-        ("GlobalNorm@norm", "by_rsqrt", "self.weight * (x - mean) / torch.sqrt(spread + 1e-8)", "self.weight * ((x - mean) * torch.rsqrt(spread + 1e-8))"),
+        ("GlobalNorm*", "by_group_norm", "return self.weight * (x - mean) / torch.sqrt(spread + 1e-8) + self.bias",
+         "return F.group_norm(x, 1, self.weight.flatten(), self.bias.flatten(), 1e-8)"),
+        ("GlobalNorm@norm", "by_rsqrt", "self.weight * (x - mean) / torch.sqrt(spread + 1e-8)",
+         "self.weight * ((x - mean) * torch.rsqrt(spread + 1e-8))"),
         ("", "skips_stacked", "skips = skips + s", "skips = s if block is self.blocks[0] else torch.stack([skips, s]).sum(0)"),
         ("loss", "stacked_choice", "torch.maximum(straight, crossed)", "torch.stack([straight, crossed]).amax(0)"),
-    ], ordered=True, parts=2, parallel=True)
+    ], ordered=True, parts=2, parallel=True, void=("labels_unit",))
 
 
 # ---- a queue of keys and a slow encoder ------------------------------------------------------------------------------
@@ -367,11 +381,11 @@ def queue():
         return F.cross_entropy(logits, b["labels"])
     return of("moco", Queue, batch, loss, [
         ("", "momentum_turned", "slow * self.momentum + fast * (1 - self.momentum)", "slow * (1 - self.momentum) + fast * self.momentum", "copy"),
-        ("", "order_not_restored", "self.slow(two[order])[order]", "self.slow(two[order])"),
+        ("", "order_not_restored", "self.slow(two[order])[order]", "self.slow(two[order])", "einsum"),
         ("", "temperature", "/ 0.2, k", "/ 0.5, k"),
         ("", "far_first", "torch.cat([near, far], 1)", "torch.cat([far, near], 1)"),
-        ("", "keys_of_fast", "k = self.slow(two[order])[order]", "k = self.fast(two[order])[order]", "conv2d", ""),
-        ("", "same_view", "self.slow(two[order])", "self.slow(one[order])"),
+        ("", "keys_of_fast", "k = self.slow(two[order])[order]", "k = self.fast(two[order])[order]", "@conv2d", ""),
+        ("", "same_view", "self.slow(two[order])", "self.slow(one[order])", "@conv2d"),
         ("", "keys_not_unit", "self.keys.clone().detach()", "self.keys.clone().detach() * 2"),
         ("Eyes@fast", "no_unit", "F.normalize(self.head2(F.relu(self.head1(x))), dim=1)", "self.head2(F.relu(self.head1(x)))"),
         ("Eyes@fast", "max_pool", "F.adaptive_avg_pool2d(x, 1)", "F.adaptive_max_pool2d(x, 1)"),
@@ -443,13 +457,14 @@ def slots():
         ("", "norm_missing", "self.query(self.norm_slots(slots))", "self.query(slots)"),
         ("", "mlp_not_residual", "slots = slots + self.mlp(self.norm_mlp(slots))", "slots = self.mlp(self.norm_mlp(slots))"),
         ("", "norm_of_other", "self.mlp(self.norm_mlp(slots))", "self.mlp(self.norm_slots(slots))"),
-        ("", "cell_turned", "self.cell((share.transpose(1, 2) @ v).flatten(0, 1), before.flatten(0, 1))", "self.cell(before.flatten(0, 1), (share.transpose(1, 2) @ v).flatten(0, 1))"),
+        ("", "cell_turned", "self.cell((share.transpose(1, 2) @ v).flatten(0, 1), before.flatten(0, 1))",
+         "self.cell(before.flatten(0, 1), (share.transpose(1, 2) @ v).flatten(0, 1))"),
         ("", "values_are_keys", "k, v = self.key(x), self.value(x)", "k, v = self.key(x), self.key(x)"),
         ("", "exp_for_softplus", "F.softplus(self.spread)", "torch.exp(self.spread)"),
         ("", "mask_over_colours", "mask.softmax(1)", "mask.softmax(2)"),
         ("", "mask_sigmoid", "mask.softmax(1)", "mask.sigmoid()"),
         ("", "grid_missing", "self.enter((x + self.grid(self.places(x.shape[1]))).flatten(1, 2))", "self.enter(x.flatten(1, 2))"),
-        ("", "grid_axes", "torch.stack([x, y, 1 - x, 1 - y], -1)", "torch.stack([y, x, 1 - y, 1 - x], -1)"),
+        ("", "grid_axes", "torch.stack([x, y, 1 - x, 1 - y], -1)", "torch.stack([y, x, 1 - y, 1 - x], -1)", "add"),
         ("", "grid_from_minus_one", "torch.linspace(0, 1, n)", "torch.linspace(-1, 1, n)", "meshgrid|stack", ""),
     ], [
         ("", "einsum", "share.transpose(1, 2) @ v", "torch.einsum('bns,bnd->bsd', share, v)"),

@@ -12,7 +12,8 @@ from sixth_families import generator
 
 def of(name, make, batch, loss, mistakes=(), harmless=(), **more):
     """A family with its edits; more: what the general changes may do with it."""
-    family = Family(name, make, batch, loss, labels=more.pop("labels", "labels"), vision=more.pop("vision", False), hugging=more.pop("hugging", False))
+    family = Family(name, make, batch, loss, labels=more.pop("labels", "labels"), vision=more.pop("vision", False),
+        hugging=more.pop("hugging", False))
     family.mistakes, family.harmless = mistakes, harmless
     for key, value in more.items():
         setattr(family, key, value)
@@ -44,7 +45,8 @@ class EinsumBlock(nn.Module):
         e = d // heads
         self.wq, self.wk = nn.Parameter(torch.zeros(heads, d, e)), nn.Parameter(torch.zeros(groups, d, e))
         self.wv, self.wo = nn.Parameter(torch.zeros(groups, d, e)), nn.Parameter(torch.zeros(heads, e, d))
-        self.up, self.gate, self.down = nn.Parameter(torch.zeros(d, hidden)), nn.Parameter(torch.zeros(d, hidden)), nn.Parameter(torch.zeros(hidden, d))
+        self.up, self.gate, self.down = nn.Parameter(torch.zeros(d, hidden)), nn.Parameter(torch.zeros(d, hidden)), nn.Parameter(torch.zeros(hidden,
+            d))
         self.norm1, self.norm2 = nn.RMSNorm(d, eps=1e-6), nn.RMSNorm(d, eps=1e-6)
         self.repeat = heads // groups
 
@@ -100,7 +102,8 @@ def two_ahead():
          "k = turned(torch.einsum(\"btd,gde->btge\", x, self.wk), spins).repeat(1, 1, self.repeat, 1)"),
         ("EinsumBlock", "scale_missing", " * q.shape[-1] ** -0.5", ""),
         ("EinsumBlock", "mask_by_one", "torch.ones_like(scores[0, 0]), 1)", "torch.ones_like(scores[0, 0]), 2)"),
-        ("EinsumBlock*", "keys_not_turned", "k = turned(torch.einsum(\"btd,gde->btge\", x, self.wk), spins)", "k = torch.einsum(\"btd,gde->btge\", x, self.wk)",
+        ("EinsumBlock*", "keys_not_turned", "k = turned(torch.einsum(\"btd,gde->btge\", x, self.wk), spins)",
+         "k = torch.einsum(\"btd,gde->btge\", x, self.wk)",
          r"view_as_\w+|unflatten|flatten|__mul__|__getitem__"),
         ("EinsumBlock", "softmax_over_queries", "scores.softmax(-1)", "scores.softmax(-2)"),
         ("EinsumBlock", "values_axis", "bhqk,bkhe,hed->bqd", "bhkq,bkhe,hed->bqd"),
@@ -120,7 +123,8 @@ def two_ahead():
          "scores = (q.transpose(1, 2) / q.shape[-1] ** 0.5) @ k.permute(0, 2, 3, 1)"),
         ("EinsumBlock*", "attend_by_sdpa", "weights = scores.softmax(-1)\n        return torch.einsum(\"bhqk,bkhe,hed->bqd\", weights, v, self.wo)",
          "y = F.scaled_dot_product_attention(*(t.transpose(1, 2) for t in (q, k, v)), is_causal=True)\n        return torch.einsum(\"bhqe,hed->bqd\", y, self.wo)"),
-        ("EinsumBlock*", "joined_up", "y = F.silu(y @ self.gate) * (y @ self.up)", "a, c = (y @ torch.cat([self.gate, self.up], 1)).chunk(2, -1)\n        y = F.silu(a) * c"),
+        ("EinsumBlock*", "joined_up", "y = F.silu(y @ self.gate) * (y @ self.up)",
+         "a, c = (y @ torch.cat([self.gate, self.up], 1)).chunk(2, -1)\n        y = F.silu(a) * c"),
         ("EinsumBlock", "mask_filled", "scores - 1e9 * torch.triu(torch.ones_like(scores[0, 0]), 1)",
          "scores.masked_fill(torch.triu(torch.ones_like(scores[0, 0]), 1) > 0, float('-inf'))"),
         ("EinsumBlock", "output_in_two", "torch.einsum(\"bhqk,bkhe,hed->bqd\", weights, v, self.wo)",
@@ -187,7 +191,7 @@ def tuned():
     def loss(m, b):
         return F.cross_entropy(m(b["input_ids"]), b["labels"])
     return of("prefix", Tuned, batch, loss, [
-        ("Prefixed", "prefix_hidden", "(self.prefix_key.shape[0], 0), value=True)", "(self.prefix_key.shape[0], 0), value=False)"),
+        ("Prefixed", "prefix_hidden", "(self.prefix_key.shape[0], 0), value=True)", "(self.prefix_key.shape[0], 0), value=False)", "@scaled_dot_product_attention"),
         ("Prefixed", "prefix_behind", "torch.cat([self.prefix_value.expand(len(x), -1, -1), self.value(x) * self.scale_value], 1)",
          "torch.cat([self.value(x) * self.scale_value, self.prefix_value.expand(len(x), -1, -1)], 1)"),
         ("Prefixed", "scale_of_keys", "self.value(x) * self.scale_value", "self.value(x) * self.scale_key"),
@@ -200,8 +204,9 @@ def tuned():
         ("", "first_token", "mean = (x * live[..., None]).sum(1) / live.sum(1, keepdim=True)", "mean = x[:, 0]"),
         ("", "tanh_missing", "torch.tanh(self.pool(mean))", "self.pool(mean)"),
         ("", "places_from_one", "torch.arange(ids.shape[1])", "torch.arange(1, 1 + ids.shape[1])", "", ""),
-        ("", "padding_by_one", "live = ids != 0", "live = ids > 20", "getitem"),
-        ("", "norm_missing", "x = self.norm(self.words(ids) + self.places(torch.arange(ids.shape[1])))", "x = self.words(ids) + self.places(torch.arange(ids.shape[1]))"),
+        ("", "padding_by_one", "live = ids != 0", "live = ids > 20", "getitem|@scaled_dot_product_attention"),
+        ("", "norm_missing", "x = self.norm(self.words(ids) + self.places(torch.arange(ids.shape[1])))",
+         "x = self.words(ids) + self.places(torch.arange(ids.shape[1]))"),
         ("loss", "smoothed", "b[\"labels\"])", "b[\"labels\"], label_smoothing=0.1)"),
     ], [
         ("Prefixed", "mask_added", "mask = F.pad(live, (self.prefix_key.shape[0], 0), value=True)[:, None, None]",
@@ -209,7 +214,8 @@ def tuned():
         ("Prefixed", "by_hand", "y = F.scaled_dot_product_attention(q, self.heads_of(k), self.heads_of(v), attn_mask=mask)",
          "s = (q @ self.heads_of(k).mT / math.sqrt(q.shape[-1])).masked_fill(~mask, -1e30)\n        y = torch.softmax(s, -1) @ self.heads_of(v)"),
         ("Prefixed*", "reshaped", "y.transpose(1, 2).flatten(2)", "y.permute(0, 2, 1, 3).contiguous().view(x.shape)"),
-        ("", "mean_by_einsum", "(x * live[..., None]).sum(1) / live.sum(1, keepdim=True)", "torch.einsum('btd,bt->bd', x, live.to(x.dtype)) / live.sum(1)[:, None]"),
+        ("", "mean_by_einsum", "(x * live[..., None]).sum(1) / live.sum(1, keepdim=True)",
+         "torch.einsum('btd,bt->bd', x, live.to(x.dtype)) / live.sum(1)[:, None]"),
     ], ordered=True, parts=3)
 
 
@@ -219,7 +225,8 @@ class Interaction(nn.Module):
     def __init__(self, d=32, out=16):
         super().__init__()
         self.words, self.places = nn.Embedding(VOCAB, d), nn.Parameter(torch.zeros(16, d))
-        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(d, 4, 48, dropout=0.0, batch_first=True, norm_first=True), 2, enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(d, 4, 48, dropout=0.0, batch_first=True, norm_first=True), 2,
+            enable_nested_tensor=False)
         self.small = nn.Linear(d, out, bias=False)
 
     def encode(self, ids):
@@ -251,18 +258,21 @@ def late_interaction():
         ("", "padding_read", "alike = alike.masked_fill((passages == 0)[None, :, None], -1.0)", "pass", "amax"),
         ("", "questions_padded", "(best * (asked != 0)[:, None]).sum(-1)", "best.sum(-1)"),
         ("", "mean_over_tokens", "[:, None]).sum(-1)", "[:, None]).mean(-1)"),
-        ("", "mask_missing", "src_key_padding_mask=ids == 0", "src_key_padding_mask=None", r"\w+"),
+        ("", "mask_missing", "src_key_padding_mask=ids == 0", "src_key_padding_mask=None", r"\w+|@multi_head_attention_forward"),
         ("", "places_missing", "x = self.words(ids) + self.places[:ids.shape[1]]", "x = self.words(ids)", "layer_norm"),
         ("", "places_shifted", "self.places[:ids.shape[1]]", "self.places[1:1 + ids.shape[1]]"),
         ("loss", "temperature", "scores / 0.5", "scores * 0.5"),
         ("loss", "rows_and_columns", "F.cross_entropy(scores / 0.5", "F.cross_entropy(scores.t() / 0.5"),
-        ("loss", "divergence_turned", "F.kl_div(scores.log_softmax(-1), b[\"labels\"].log_softmax(-1)", "F.kl_div(b[\"labels\"].log_softmax(-1), scores.log_softmax(-1)"),
+        ("loss", "divergence_turned", "F.kl_div(scores.log_softmax(-1), b[\"labels\"].log_softmax(-1)",
+         "F.kl_div(b[\"labels\"].log_softmax(-1), scores.log_softmax(-1)"),
         ("loss", "divergence_mean", "reduction=\"batchmean\"", "reduction=\"mean\""),
-        ("loss", "target_no_logarithm", "b[\"labels\"].log_softmax(-1), reduction=\"batchmean\", log_target=True", "b[\"labels\"].log_softmax(-1), reduction=\"batchmean\""),
+        ("loss", "target_no_logarithm", "b[\"labels\"].log_softmax(-1), reduction=\"batchmean\", log_target=True",
+         "b[\"labels\"].log_softmax(-1), reduction=\"batchmean\""),
     ], [
         ("", "matmul", "torch.einsum(\"aqd,bpd->abqp\", q, p)", "q[:, None] @ p[None].transpose(-1, -2)"),
         ("", "max_values", "alike.amax(-1)", "alike.max(-1).values"),
-        ("", "where", "alike.masked_fill((passages == 0)[None, :, None], -1.0)", "torch.where((passages == 0)[None, :, None], torch.full_like(alike, -1.0), alike)"),
+        ("", "where", "alike.masked_fill((passages == 0)[None, :, None], -1.0)",
+         "torch.where((passages == 0)[None, :, None], torch.full_like(alike, -1.0), alike)"),
         ("loss", "divergence_by_hand", "F.kl_div(scores.log_softmax(-1), b[\"labels\"].log_softmax(-1), reduction=\"batchmean\", log_target=True)",
          "(b[\"labels\"].softmax(-1) * (b[\"labels\"].log_softmax(-1) - scores.log_softmax(-1))).sum() / len(scores)"),
     ], parallel=True, no_forms=("line_samples",))
@@ -287,7 +297,8 @@ class Shards(nn.Module):
     def attend(self, x, rank):
         b, t, _ = x.shape
         q, k, v = self.qkv[rank](x).view(b, t, self.heads, -1).chunk(3, -1)
-        scores = torch.baddbmm(x.new_zeros(1), q.transpose(1, 2).flatten(0, 1), k.permute(0, 2, 3, 1).flatten(0, 1), beta=0.0, alpha=q.shape[-1] ** -0.5)
+        scores = torch.baddbmm(x.new_zeros(1), q.transpose(1, 2).flatten(0, 1), k.permute(0, 2, 3, 1).flatten(0, 1), beta=0.0,
+            alpha=q.shape[-1] ** -0.5)
         scores = scores.masked_fill(torch.ones(t, t, dtype=torch.bool).triu(1), -10000.0)
         y = torch.bmm(scores.float().softmax(-1).type_as(scores), v.transpose(1, 2).flatten(0, 1))
         return self.proj[rank](y.view(b, self.heads, t, -1).transpose(1, 2).reshape(b, t, -1))
@@ -358,12 +369,13 @@ def shards():
         ("Shards*", "heads_not_moved", "y.view(b, self.heads, t, -1).transpose(1, 2).reshape(b, t, -1)", "y.view(b, t, -1)", "linear"),
         ("", "foreign_rows", "out = out + rows * mine.unsqueeze(-1)", "out = out + rows"),
         ("", "offset_missing", "rows = table((ids - r * size) * mine)", "rows = table(ids.clamp(max=size - 1) * mine)", "embedding"),
-        ("", "top_of_first_rank", "torch.stack([z.detach().amax(-1) for z in logits]).amax(0)", "logits[0].detach().amax(-1) * 0", "exp|sub|log|add"),
-        ("", "total_of_first_rank", "total = sum(torch.exp(z - top.unsqueeze(-1)).sum(-1) for z in logits)", "total = torch.exp(logits[0] - top.unsqueeze(-1)).sum(-1) * 2"),
+        ("", "total_of_first_rank", "total = sum(torch.exp(z - top.unsqueeze(-1)).sum(-1) for z in logits)",
+         "total = torch.exp(logits[0] - top.unsqueeze(-1)).sum(-1) * 2"),
         ("", "foreign_logits", "right = right + found * mine", "right = right + found"),
         ("", "weights_ignored", "(each * weights).sum() / weights.sum()", "each.mean()"),
         ("", "norm_missing", "self.entropy(self.norm(x), labels)", "self.entropy(x, labels)", "t|matmul"),
     ], [
+        ("", "another_shift", "torch.stack([z.detach().amax(-1) for z in logits]).amax(0)", "logits[0].detach().amax(-1) * 0"),
         ("", "gathered", "each = self.entropy(self.norm(x), labels)",
          "each = F.cross_entropy((self.norm(x) @ torch.cat([t.weight for t in self.tables]).t()).transpose(1, 2), labels, reduction='none')"),
         ("", "one_table", "x = self.look_up(ids) + self.places(torch.arange(ids.shape[1]))",
@@ -406,14 +418,15 @@ class Turning(nn.Module):
 def turning():
     def batch():
         g = generator(207)
-        facts = torch.stack([torch.randint(0, 40, (8,), generator=g), torch.randint(0, 6, (8,), generator=g), torch.randint(0, 40, (8,), generator=g)], 1)
+        facts = torch.stack([torch.randint(0, 40, (8,), generator=g), torch.randint(0, 6, (8,), generator=g),
+            torch.randint(0, 40, (8,), generator=g)], 1)
         return {"facts": facts, "labels": torch.randint(0, 40, (8, 5), generator=g)}
     def loss(m, b):
         return m(b["facts"], b["labels"])
     return of("rotate", Turning, batch, loss, [
         ("", "phase_unscaled", "self.relations(relation) / (self.span / math.pi)", "self.relations(relation)"),
         ("", "turned_back", "real = a * cos - b * sin - c", "real = a * cos + b * sin - c"),
-        ("", "sine_for_cosine", "torch.cos(phase), torch.sin(phase)", "torch.sin(phase), torch.cos(phase)"),
+        ("", "sine_for_cosine", "torch.cos(phase), torch.sin(phase)", "torch.sin(phase), torch.cos(phase)", "mul"),
         ("", "tail_added", "imag = a * sin + b * cos - d", "imag = a * sin + b * cos + d"),
         ("", "norm_over_all", ".norm(dim=0).sum(-1)", ".norm(dim=-1).sum(0)"),
         ("", "absolute_sums", "torch.stack([real, imag]).norm(dim=0)", "torch.stack([real, imag]).abs().sum(0)"),

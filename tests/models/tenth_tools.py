@@ -2,7 +2,7 @@
 """Mistakes as edits of code, whose truth is read from the edited statement.
 
 A family of the tenth set has two lists of edits: `mistakes` and `harmless`. An edit is (where, name, old, new) and,
-for a mistake, more operators that are right as well and "back" where gradients alone change. `where` is the class
+for a mistake, more operators that are right as well (behind an @: anywhere) and "back" where gradients alone change. `where` is the class
 of a module (its last instance), "Kind*" (each instance), "Kind@path", "" (the model), "loss" (the function of the
 loss) or "Kind#function" (a function of the file that holds the class). Right is an operator or a module that the
 edited statement calls, before or after the edit, at that place.
@@ -13,7 +13,7 @@ import re
 import sys
 import textwrap
 
-from changes import ANY, Change, on_model
+from changes import ANY, Change, anywhere, on_model
 from ninth_edits import compiled, root
 from unseen_changes import clean
 
@@ -26,7 +26,9 @@ OTHER_NAMES = {"truediv": "|div_?", "invert": "|bitwise_not|logical_not", "neg":
 
 class Edit:
     def __init__(self, where, name, old, new, ops="", back=""):
-        self.where, self.name, self.ops, self.back = where, name, ops, back
+        self.where, self.name, self.back = where, name, back
+        self.ops = "|".join(n for n in ops.split("|") if not n.startswith("@"))
+        self.far = [n[1:] for n in ops.split("|") if n.startswith("@")]
         self.old, self.new = (t.replace("\n        ", "\n    ") if self.of_method() else t for t in (old, new))
 
     def of_method(self):
@@ -88,8 +90,9 @@ def with_functions(ops, function):
 
 
 def operators(names, more=""):
-    found = [rf"(?:__[ri]?)?{n.rstrip('_')}_*{OTHER_NAMES.get(n, '')}" for n in sorted(names)]
-    return "|".join(found + ([more] if more else [])) or "nothing"
+    plain = {n for n in more.split("|") if n.isidentifier()}
+    found = [rf"(?:__[ri]?)?{n.strip('_')}_*{OTHER_NAMES.get(n, '')}" for n in sorted({*names, *plain})]
+    return "|".join(found + [n for n in more.split("|") if n and n not in plain]) or "nothing"
 
 
 def source_of(function):
@@ -127,7 +130,8 @@ def method_calls(owner, old, new):
     for path in list(paths):
         method = getattr(owner, path, None)
         if inspect.isfunction(method):
-            ops |= called_names(ast.parse(source_of(method)).body)[0]
+            found = called_names(ast.parse(source_of(method)).body)
+            ops, paths = ops | found[0], paths | found[1]
     return ops, paths
 
 
@@ -201,6 +205,7 @@ def mistakes_of(family, model):
     for row in getattr(family, "mistakes", ()):
         e = Edit(*row)
         apply, truth = applied(family, model, e)
+        truth = "|".join([truth, *map(anywhere, e.far)])
         yield Change(e.name, f"{e.where or 'model'}: {e.new or 'without ' + e.old}", apply, truth, "code")
 
 

@@ -42,7 +42,8 @@ def deterministic():
 
 def block_of(model):
     """A module with parts of its own, that is called with tensors."""
-    return next((n for n, m in model.named_modules() if n and len(list(m.children())) > 1 and not isinstance(m, (nn.ModuleList, nn.ModuleDict))), None)
+    return next((n for n, m in model.named_modules() if n and len(list(m.children())) > 1 and not isinstance(m, (nn.ModuleList, nn.ModuleDict))),
+        None)
 
 
 def recomputed(path, reentrant=False):
@@ -67,7 +68,8 @@ def how_it_runs(places):
     block = block_of(model)
     if block and block in places.watched_blocks:
         yield clean("recomputed", f"{block} is computed again in backward", recomputed(block))
-        yield clean("recomputed_old", f"{block} is computed again in backward, the old way", recomputed(block, True) if block in places.graded else lambda step: None)
+        yield clean("recomputed_old", f"{block} is computed again in backward, the old way",
+            recomputed(block, True) if block in places.graded else lambda step: None)
     if getattr(family, "ordered", False):
         yield clean("other_order", "the batch in another order", lambda step: setattr(step, "batch", {
             k: torch.cat([v[1:], v[:1]]) for k, v in step.batch.items()}))
@@ -103,7 +105,8 @@ def who_calls_it(places):
     if getattr(family, "pure", True):
         yield clean("validated", "validated before the step", loss_around(warmed))
     yield clean("by_autograd", "gradients by autograd.grad", by_grad)
-    yield clean("none_then_zero", "gradients begin as zeros", on_model(lambda m: [setattr(p, "grad", torch.zeros_like(p)) for p in m.parameters() if p.requires_grad] and None))
+    yield clean("none_then_zero", "gradients begin as zeros",
+        on_model(lambda m: [setattr(p, "grad", torch.zeros_like(p)) for p in m.parameters() if p.requires_grad] and None))
     yield clean("hooked", "hooks on weights and modules", on_model(hooked))
     def loaded(m):
         state = {k: v.clone() for k, v in m.state_dict().items()}
@@ -198,12 +201,17 @@ def group_norm_by_hand(m, x):
 
 
 FORMS = [(nn.Linear, "addmm", "addmm for linear", line_as_addmm), (nn.Linear, "line_conv", "a convolution for linear", line_as_conv),
-         (nn.Linear, "line_samples", "linear sample by sample", line_by_samples), (nn.Conv2d, "unfold", "unfold and a product for conv2d", conv_by_unfold),
+         (nn.Linear, "line_samples", "linear sample by sample", line_by_samples), (nn.Conv2d, "unfold", "unfold and a product for conv2d",
+          conv_by_unfold),
          (nn.Conv1d, "conv_wide", "conv2d for conv1d", conv1_as_conv2), (nn.Embedding, "one_hot", "a product for embedding", table_as_product),
-         (nn.Embedding, "rows", "index_select for embedding", table_as_rows), (nn.LayerNorm, "norm_group", "group_norm for layer_norm", norm_as_group),
-         (nn.LayerNorm, "norm_double", "layer norms in float64", norm_in_double), (nn.BatchNorm2d, "norm_torch", "torch.batch_norm", batch_norm_functional),
-         (nn.BatchNorm1d, "norm_torch1", "torch.batch_norm", batch_norm_functional), (nn.GroupNorm, "groups_by_hand", "group norm by hand", group_norm_by_hand),
-         (nn.ReLU, "relu_clamp", "clamp for relu", lambda m, x: x.clamp(min=0)), (nn.SiLU, "silu_hand", "silu by hand", lambda m, x: x * torch.sigmoid(x)),
+         (nn.Embedding, "rows", "index_select for embedding", table_as_rows), (nn.LayerNorm, "norm_group", "group_norm for layer_norm",
+          norm_as_group),
+         (nn.LayerNorm, "norm_double", "layer norms in float64", norm_in_double), (nn.BatchNorm2d, "norm_torch", "torch.batch_norm",
+          batch_norm_functional),
+         (nn.BatchNorm1d, "norm_torch1", "torch.batch_norm", batch_norm_functional), (nn.GroupNorm, "groups_by_hand", "group norm by hand",
+          group_norm_by_hand),
+         (nn.ReLU, "relu_clamp", "clamp for relu", lambda m, x: x.clamp(min=0)), (nn.SiLU, "silu_hand", "silu by hand", lambda m,
+          x: x * torch.sigmoid(x)),
          (nn.Sigmoid, "sigmoid_tanh", "sigmoid by tanh", lambda m, x: 0.5 * (1 + torch.tanh(0.5 * x)))]
 
 
@@ -252,13 +260,19 @@ def entropy_by_logs(plain, x, y, ignore_index=-100, reduction="mean", label_smoo
 def other_functions(places):
     family, model = places.family, places.model
     for name, form, why, function in (
-            ("softmax", "softmax_hand", "softmax by hand", softmax_by_hand), ("scaled_dot_product_attention", "sdpa_hand", "attention by hand", sdpa_by_hand),
-            ("cross_entropy", "entropy_logs", "cross entropy by logarithms", entropy_by_logs), ("relu", "relu_max", "maximum with zero for relu", lambda plain, x, inplace=False: torch.maximum(
+            ("softmax", "softmax_hand", "softmax by hand", softmax_by_hand), ("scaled_dot_product_attention", "sdpa_hand", "attention by hand",
+             sdpa_by_hand),
+            ("cross_entropy", "entropy_logs", "cross entropy by logarithms", entropy_by_logs), ("relu", "relu_max", "maximum with zero for relu",
+             lambda plain, x, inplace=False: torch.maximum(
                 x, torch.zeros_like(x))), ("silu", "silu_product", "silu as a product", lambda plain, x, inplace=False: x * x.sigmoid()),
-            ("mse_loss", "mse_hand", "squared error by hand", lambda plain, x, y, reduction="mean", **k: (x - y).square().mean() if reduction == "mean" else plain(x, y, reduction=reduction, **k)),
-            ("gelu", "gelu_hand", "gelu by hand", lambda plain, x, approximate="none": x * 0.5 * (1 + torch.erf(x * 0.5 ** 0.5)) if approximate == "none" else plain(x, approximate=approximate)),
-            ("normalize", "normalize_hand", "unit vectors by hand", lambda plain, x, p=2.0, dim=1, eps=1e-12: x / x.norm(dim=dim, keepdim=True).clamp(min=eps)),
-            ("binary_cross_entropy_with_logits", "bce_logs", "binary entropy by logsigmoid", lambda plain, x, y, reduction="mean", **k: -(y * F.logsigmoid(x) + (1 - y) * F.logsigmoid(
+            ("mse_loss", "mse_hand", "squared error by hand", lambda plain, x, y, reduction="mean",
+             **k: (x - y).square().mean() if reduction == "mean" else plain(x, y, reduction=reduction, **k)),
+            ("gelu", "gelu_hand", "gelu by hand", lambda plain, x,
+             approximate="none": x * 0.5 * (1 + torch.erf(x * 0.5 ** 0.5)) if approximate == "none" else plain(x, approximate=approximate)),
+            ("normalize", "normalize_hand", "unit vectors by hand", lambda plain, x, p=2.0, dim=1,
+             eps=1e-12: x / x.norm(dim=dim, keepdim=True).clamp(min=eps)),
+            ("binary_cross_entropy_with_logits", "bce_logs", "binary entropy by logsigmoid", lambda plain, x, y, reduction="mean",
+             **k: -(y * F.logsigmoid(x) + (1 - y) * F.logsigmoid(
                 -x)).mean() if reduction == "mean" and not k else plain(x, y, reduction=reduction, **k))):
         if form not in getattr(family, "no_forms", ()) and uses(family, model, name):
             yield clean("form_" + form, why, patched(name, function))
