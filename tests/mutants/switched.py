@@ -19,7 +19,7 @@ COPY = "__attribute__((used, noinline, noclone)) "
 # Such a function is part of its callers or runs by itself, so nothing jumps to it.
 UNSPLIT = re.compile(r"always_inline|constructor|destructor|\bmain\b")
 JUMPS = '__asm__(".text\\n{scope}.type {f},@function\\n{f}:\\n\\tendbr64\\n\\tmovl {chosen}(%rip), %r11d\\n{each}\\tjmp {f}__m0\\n.size {f},.-{f}\\n");'
-JUMP = "\\tcmpl ${n}, %r11d\\n\\tje {f}__m{n}\\n"
+JUMP = "\\tcmpl ${n}, %r11d\\n je {f}__m{n}\\n"
 CHOOSE = """
 #include <stdlib.h>
 __attribute__((constructor(101))) static void choose_{chosen}(void)
