@@ -55,7 +55,7 @@ PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */
 LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c terminal.c) mstx/cmd/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_guard.c store_vtab.c opt.c complete.c par.c beside.c mapsafe.c jprint.c message.c regex.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_guard.c store_vtab.c opt.c complete.c par.c exchange.c beside.c mapsafe.c jprint.c message.c regex.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend/*.c probe/checkpoint/*.c probe/settings/*.c probe/quantise/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))
@@ -447,11 +447,11 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 mindspore-versions: all ## the MindSpore adapter with versions 2.7 to 2.10, numpy 1 and 2; INTO=DIR: environments
 	@sh tests/suites/mindspore_versions.sh $(B) $(or $(INTO),$(B)/mindspore)
 
-bench-graphs: all ## 233 mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
+bench-graphs: all ## 671 mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
 bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bugs/bench.py
-bench-models: all ## mistakes and harmless changes in models people use; PYTHON has torch and transformers, SET=first, third, fourth to ninth
+bench-models: all ## mistakes and harmless changes in models people use; PYTHON has torch and transformers, SET=first, third, fourth to eleventh
 	@rm -rf $(B)/models && mkdir -p $(B)/models
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py record $(B)/models --set $(or $(SET),first)
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py show $(B)/models

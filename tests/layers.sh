@@ -33,7 +33,7 @@ allow mstx/import 'probe/base|mstx/(format|read|rundb|cluster|import)'
 allow mstx/conclude 'probe/base|mstx/(format|rundb|cluster|import|foreign|conclude)' 'probe/dump/dump\.h'
 allow mstx/foreign 'probe/base|mstx/(foreign|import|rundb|cluster|read|format)'
 allow mstx/launch 'probe/(base|settings)|mstx/(launch|format|read)'
-allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)' 'mstx/import/exchange\.h' # messages
+allow mstx/official 'probe/base|mstx/(official|foreign|conclude|rundb)'
 allow mstx/differ 'probe/base|mstx/(differ|conclude|rundb|format)'
 allow mstx/memory 'probe/base|mstx/(memory|foreign|conclude|rundb|format)' 'probe/dump/(dump|tree)\.h'
 allow mstx/cmd 'probe/(base|settings)|mstx/(cmd|launch|read|import|conclude|rundb|foreign|official|differ|memory)'
@@ -79,7 +79,7 @@ room() {
 top='mstx/[a-z_]+\.h'
 hooked='mstx/(format/comm|rt/comm_range|rt/hook_api|rt/clock_(sync|agree)|hook/real_function|hook/library_copy)\.h'
 room mstx/format 'probe/base/[a-z]+\.h|mstx/format/[a-z_]+\.h'
-room mstx/rt "probe/base/(assert|compat|held)\.h|$top|mstx/(format|rt)/[a-z_]+\.h"
+room mstx/rt "probe/base/(assert|calm|compat|held)\.h|$top|mstx/(format|rt)/[a-z_]+\.h"
 room mstx/rt/dev "$top|mstx/(format|rt|rt/dev)/[a-z_]+\.h"
 room mstx/rt/nvtx 'mstx/(format|rt|rt/nvtx)/[a-z_]+\.h'
 room mstx/hook "$top|$hooked"

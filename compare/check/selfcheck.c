@@ -20,12 +20,11 @@ static enum ms_rc note_failure(struct self_check *s, const struct ms_err *why, s
     return slot->p != NULL ? MS_OK : ms_arena_fail(s->arena, err);
 }
 
-static enum ms_rc check_place(struct self__ctx *c, uint32_t place, struct ms_pool *pool,
-                              struct ms_err *err)
+static enum ms_rc check_place(struct self__ctx *c, uint32_t place, struct ms_err *err)
 {
     struct probe_dump *d;
     struct ms_err why = {0};
-    enum ms_rc rc = probe_dump_open(&d, self__place(c, place)->json, c->flags, pool, &why);
+    enum ms_rc rc = probe_dump_open(&d, self__place(c, place)->json, c->flags, c->pool, &why);
     if (rc == MS_E_NOMEM || rc == MS_E_INTERRUPTED) {
         *err = why;
         return rc;
@@ -55,16 +54,17 @@ static int by_weight(const void *p, const void *q)
     return (x->kind > y->kind) - (x->kind < y->kind);
 }
 
-static enum ms_rc check_places(struct self__ctx *c, const char *path, struct ms_pool *pool,
-                               struct ms_err *err)
+static enum ms_rc check_places(struct self__ctx *c, uint32_t from, uint32_t to, struct ms_err *err)
+{
+    for (uint32_t i = from; i < to; i++)
+        MS_TRY(check_place(c, i, err));
+    return MS_OK;
+}
+
+/* Checks what dumps of different ranks and steps say of each other. */
+static enum ms_rc check_together(struct self__ctx *c, struct ms_err *err)
 {
     struct self_check *s = c->s;
-    s->arena = ms_arena_new(SIZE_MAX);
-    if (s->arena == NULL)
-        return ms_no_memory(err);
-    MS_TRY(probe_find(&s->places, path, err));
-    for (uint32_t i = 0; i < s->places.list.n; i++)
-        MS_TRY(check_place(c, i, pool, err));
     if (s->scope.dumps == 0)
         return ms_fail(err, MS_E_FORMAT, "%.*s", MS_STR_ARG(s->failures.p[0]));
     MS_TRY(self__ranks(c, err));
@@ -74,12 +74,25 @@ static enum ms_rc check_places(struct self__ctx *c, const char *path, struct ms_
     return MS_OK;
 }
 
+static enum ms_rc check_all(struct self__ctx *c, const char *path, struct ms_par *par,
+                            struct ms_err *err)
+{
+    struct self_check *s = c->s;
+    s->arena = ms_arena_new(SIZE_MAX);
+    enum ms_rc rc = s->arena != NULL ? probe_find(&s->places, path, err) : ms_no_memory(err);
+    if (ms_par_size(par) > 1)
+        rc = self__share_places(c, par, check_places, rc, err);
+    else if (rc == MS_OK)
+        rc = check_places(c, 0, (uint32_t)s->places.list.n, err);
+    return rc == MS_OK && ms_par_rank(par) == 0 ? check_together(c, err) : rc;
+}
+
 enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
-                          struct ms_pool *pool, struct ms_err *err)
+                          struct ms_pool *pool, struct ms_par *par, struct ms_err *err)
 {
     *s = (struct self_check){.arena = NULL};
-    struct self__ctx c = {.s = s, .flags = flags, .text = {.max = TEXT_MAX}};
-    enum ms_rc rc = check_places(&c, path, pool, err);
+    struct self__ctx c = {.s = s, .flags = flags, .pool = pool, .text = {.max = TEXT_MAX}};
+    enum ms_rc rc = check_all(&c, path, par, err);
     ms_vec_free(&c.facts);
     ms_map_free(&c.names);
     ms_buf_free(&c.text);

@@ -5,11 +5,13 @@
  *     selfcheck_scan     one dump ──► findings in it, facts for the others
  *     selfcheck_mirror   one dump ──► backward against forward
  *     selfcheck_ranks    facts of all ranks and steps ──► findings between them
+ *     selfcheck_share    the first two of all dumps, with all processes of mpirun
  */
 #ifndef COMPARE_CHECK_SELFCHECK_INT_H
 #define COMPARE_CHECK_SELFCHECK_INT_H
 
 #include "compare/check/selfcheck.h"
+#include "probe/base/exchange.h"
 #include "probe/base/map.h"
 
 enum { SELF__PARAMETER, SELF__OUTPUT };
@@ -31,6 +33,7 @@ struct self__fact {
 struct self__ctx {
     struct self_check *s;
     unsigned flags; /* for opening dumps */
+    struct ms_pool *pool;
     MS_VEC(struct self__fact) facts;
     struct ms_map names; /* keys and classes */
     struct ms_buf text;
@@ -57,5 +60,18 @@ enum ms_rc self__mirror(struct self__ctx *c, const struct probe_dump *d, uint32_
                         struct ms_err *err);
 enum ms_rc self__ranks(struct self__ctx *c, struct ms_err *err);
 enum ms_rc self__steps(struct self__ctx *c, struct ms_err *err);
+
+/* Checks the dumps [from, to). */
+typedef enum ms_rc self__places_fn(struct self__ctx *c, uint32_t from, uint32_t to,
+                                   struct ms_err *err);
+/* Checks the dumps by `check`, in each process of par a part of them, and brings what all of them found to
+ * process 0. `found` is whether this process could list the dumps. */
+enum ms_rc self__share_places(struct self__ctx *c, struct ms_par *par, self__places_fn *check,
+                              enum ms_rc found, struct ms_err *err);
+/* The parts of self__share_places: the first dump of a process; what its dumps gave as a message, and back,
+ * appended to what is there. */
+uint32_t self__share_begin(uint32_t places, unsigned process, unsigned processes);
+void self__share_put(struct ms_buf *b, const struct self__ctx *c);
+enum ms_rc self__share_take(struct self__ctx *c, struct ms_taker from, struct ms_err *err);
 
 #endif

@@ -207,6 +207,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd compare_cmd_calibrate = {
     .name = "calibrate",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "measure the noise between runs that should be equal",
     .opts = opts,
     .usage = "[options] RUN RUN...",

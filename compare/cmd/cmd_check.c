@@ -41,7 +41,7 @@ static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_er
     struct ms_pool *pool;
     MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
     unsigned flags = a->tolerant ? PROBE_OPEN_TOLERANT : 0;
-    enum ms_rc rc = self_check_run(s, a->paths.items[0], flags, pool, err);
+    enum ms_rc rc = self_check_run(s, a->paths.items[0], flags, pool, ms_globals.par, err);
     ms_pool_free(pool);
     return rc;
 }
@@ -74,48 +74,58 @@ static int check_resumed(const struct args *a)
     return a->exit_code && found ? MS_EXIT_FOUND : MS_EXIT_OK;
 }
 
+static int show(const struct args *a, struct self_check *s, int64_t start)
+{
+    struct ms_err err = {0};
+    enum ms_rc rc = MS_OK;
+    const size_t failures = ms_cmd_listed(s->failures.n, (size_t)a->most);
+    for (size_t i = 0; i < failures; i++)
+        ms_cmd_note("check", "%.*s; left out", MS_STR_ARG(s->failures.p[i]));
+    ms_cmd_more(stderr, s->failures.n - failures, "dumps that cannot be read");
+    if (a->format == MS_FORMAT_JSON)
+        rc = check_show_json(s, ms_clock_ns() - start, &err);
+    else
+        check_show_text(s, (size_t)a->most, ms_clock_ns() - start);
+    return rc == MS_OK ? exit_of(a, s) : ms_cmd_fail(&compare_cmd_check, &err);
+}
+
+/* Checks the dumps with all processes of mpirun; the first one shows what they found. */
+static int check_dumps(const struct args *a, int64_t start)
+{
+    struct self_check s = {.arena = NULL};
+    struct ms_err err = {0};
+    const enum ms_rc rc = check(a, &s, &err);
+    const int code = rc == MS_OK && ms_par_rank(ms_globals.par) == 0
+                         ? show(a, &s, start)
+                         : ms_cmd_end(&compare_cmd_check, rc, &err);
+    self_check_free(&s);
+    return code;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct args a = {.most = 10};
     struct ms_err err = {0};
-    struct self_check s;
     bool done;
     int64_t start = ms_clock_ns();
     if (ms_opt_parse(&compare_cmd_check, argc, argv, &a, &done, &err) != MS_OK)
         return ms_cmd_fail(&compare_cmd_check, &err);
     if (done)
         return MS_EXIT_OK;
-    if (a.resume.n != 0 && a.paths.n == 0)
-        return check_resumed(&a);
-    if (a.paths.n == 0 || a.resume.n != 0) {
-        ms_fail(&err, MS_E_ARG,
-                a.paths.n == 0
-                    ? "missing argument DUMP: dump.json, or a rank, step or dump directory"
-                    : "--resume takes no DUMP");
-        return ms_cmd_fail(&compare_cmd_check, &err);
-    }
-    if (check(&a, &s, &err) != MS_OK)
-        return ms_cmd_fail(&compare_cmd_check, &err);
-    const size_t failures = ms_cmd_listed(s.failures.n, (size_t)a.most);
-    for (size_t i = 0; i < failures; i++)
-        ms_cmd_note("check", "%.*s; left out", MS_STR_ARG(s.failures.p[i]));
-    ms_cmd_more(stderr, s.failures.n - failures, "dumps that cannot be read");
-    enum ms_rc rc = MS_OK;
-    if (a.format == MS_FORMAT_JSON)
-        rc = check_show_json(&s, ms_clock_ns() - start, &err);
-    else
-        check_show_text(&s, (size_t)a.most, ms_clock_ns() - start);
-    int code = exit_of(&a, &s);
-    self_check_free(&s);
-    if (rc != MS_OK)
-        return ms_cmd_fail(&compare_cmd_check, &err);
-    return code;
+    if (a.resume.n != 0 && a.paths.n == 0) /* two checkpoints are not divided */
+        return ms_par_rank(ms_globals.par) == 0 ? check_resumed(&a) : MS_EXIT_OK;
+    if (a.paths.n != 0 && a.resume.n == 0)
+        return check_dumps(&a, start);
+    ms_fail(&err, MS_E_ARG,
+            a.paths.n == 0 ? "missing argument DUMP: dump.json, or a rank, step or dump directory"
+                           : "--resume takes no DUMP");
+    return ms_cmd_fail(&compare_cmd_check, &err);
 }
 
 const struct ms_cmd compare_cmd_check = {
     .name = "check",
     .run = run_command,
-    .job = MS_JOB_FIRST,
+    .job = MS_JOB_SHARED,
     .brief = "find faults in one dump, without a second run",
     .opts = opts,
     .usage = "[options] DUMP | --resume CKPT CKPT",

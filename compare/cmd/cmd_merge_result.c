@@ -120,6 +120,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd compare_cmd_merge_result = {
     .name = "merge_result",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "put the compare results of several ranks side by side",
     .opts = opts,
     .usage = "[options] -i DIR -o DIR -config FILE",

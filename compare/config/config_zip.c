@@ -154,6 +154,9 @@ static enum ms_rc extract_member(const struct cfg_zip *z, const struct probe_zip
         return ms_no_memory(err);
     ms_buf_printf(&path, "%s/%.*s", dir, MS_STR_ARG(m->name));
     enum ms_rc rc = cfg_zip_text(z, m, a, &text, err);
+    (void)ms_buf_z(&path);
+    if (rc == MS_OK)
+        rc = ms_buf_check(&path, err);
     if (rc == MS_OK)
         rc = ms_want_no_link(ms_buf_z(&path), err);
     if (rc == MS_OK)
@@ -235,30 +238,42 @@ enum ms_rc cfg_zip_create(struct cfg_zip_out *z, const char *path, struct ms_err
     return ms_out_create(&z->out, path, err);
 }
 
+/* Adds the entry of a member that begins at byte `at`. */
+static void put_entry(struct cfg_zip_out *z, uint32_t at, uint32_t crc, size_t packed,
+                      struct ms_str text, struct ms_str name)
+{
+    ms_buf_put(&z->directory, "PK\1\2\24\3", 6); /* made by Unix */
+    put_sizes(&z->directory, crc, packed, text, name);
+    put16(&z->directory, 0); /* comment */
+    put16(&z->directory, 0); /* disk */
+    put16(&z->directory, 0);
+    put32(&z->directory, (uint32_t)(S_IFREG | 0600) << 16);
+    put32(&z->directory, at);
+    ms_buf_str(&z->directory, name);
+    z->members++;
+}
+
 enum ms_rc cfg_zip_add(struct cfg_zip_out *z, const char *name, struct ms_str text,
                        struct ms_err *err)
 {
     struct ms_buf packed = {.max = (size_t)1 << 31}, head = {.max = 1 << 16};
     const uint32_t crc = ms_crc32(0, text.p, text.n), at = (uint32_t)ms_out_size(z->out);
     const struct ms_str called = ms_str_of(name);
-    MS_TRY(deflate_text(text, &packed, err));
+    enum ms_rc rc = deflate_text(text, &packed, err);
     ms_buf_put(&head, "PK\3\4", 4);
     put_sizes(&head, crc, packed.n, text, called);
-    ms_out_write(z->out, head.p, head.n);
-    ms_out_str(z->out, called);
-    ms_out_write(z->out, packed.p, packed.n);
-    ms_buf_put(&z->directory, "PK\1\2\24\3", 6); /* made by Unix */
-    put_sizes(&z->directory, crc, packed.n, text, called);
-    put16(&z->directory, 0); /* comment */
-    put16(&z->directory, 0); /* disk */
-    put16(&z->directory, 0);
-    put32(&z->directory, (uint32_t)(S_IFREG | 0600) << 16);
-    put32(&z->directory, at);
-    ms_buf_str(&z->directory, called);
-    z->members++;
+    if (rc == MS_OK)
+        rc = ms_buf_check(&head, err);
+    if (rc == MS_OK) {
+        ms_out_write(z->out, head.p, head.n);
+        ms_out_str(z->out, called);
+        ms_out_write(z->out, packed.p, packed.n);
+        put_entry(z, at, crc, packed.n, text, called);
+        rc = ms_buf_check(&z->directory, err);
+    }
     ms_buf_free(&packed);
     ms_buf_free(&head);
-    return ms_buf_check(&z->directory, err);
+    return rc;
 }
 
 enum ms_rc cfg_zip_finish(struct cfg_zip_out *z, enum ms_rc rc, struct ms_err *err)
@@ -272,6 +287,8 @@ enum ms_rc cfg_zip_finish(struct cfg_zip_out *z, enum ms_rc rc, struct ms_err *e
     put32(&end, (uint32_t)z->directory.n);
     put32(&end, at);
     put16(&end, 0);
+    if (rc == MS_OK)
+        rc = ms_buf_check(&end, err);
     ms_out_write(z->out, end.p, end.n);
     ms_buf_free(&end);
     ms_buf_free(&z->directory);

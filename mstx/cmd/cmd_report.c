@@ -42,7 +42,8 @@ static const struct ms_opt opts[] = {
     {"flops", NULL, MS_OPT_REAL, offsetof(struct args, flops), "N", .min = 0, .max = INT64_MAX,
      .help = "floating point operations of the model in a step of one rank, as 1.5e15"},
     {"peak", NULL, MS_OPT_REAL, offsetof(struct args, peak), "N", .min = 0, .max = INT64_MAX,
-     .help = "operations a second that the device of a rank can do: with it MFU and HFU are shown"},
+     .help = "operations a second that the device of a rank can do: with it MFU and HFU are shown; "
+             "without --flops and --structure from the shapes in a profiler's trace"},
     {"structure", NULL, MS_OPT_PATH, offsetof(struct args, structure), "DUMP.JSON",
      .help = "dump of one step of one rank whose shapes tell the operations instead of --flops"},
     {.name = "why is it slower than another run?", .kind = MS_OPT_HEAD},
@@ -101,10 +102,8 @@ static enum ms_rc find_flops(const struct args *a, struct mstx_flops *f, struct 
 {
     const bool is_told = a->flops > 0 || a->structure != NULL;
     *f = (struct mstx_flops){a->flops, a->flops};
-    if (is_told != (a->peak > 0))
-        return ms_fail(err, MS_E_ARG, "%s",
-                       is_told ? "--flops and --structure need --peak"
-                               : "--peak needs --flops or --structure");
+    if (is_told && a->peak <= 0)
+        return ms_fail(err, MS_E_ARG, "--flops and --structure need --peak");
     return a->structure != NULL ? mstx_flops_of_dump(f, a->structure, err) : MS_OK;
 }
 
@@ -129,7 +128,11 @@ static enum ms_rc report_alone(const struct args *a, struct ms_err *err)
         r.use.flops = flops;
         r.use.peak = a->peak;
         r.has_breakdown = a->breakdown;
-        if (a->breakdown)
+        if (a->peak > 0 && flops.machine <= 0)
+            rc = mstx_flops_of_trace(tl, &r.steps, &r.flops, err);
+        if (rc == MS_OK && r.flops.n != 0)
+            mstx_use_flops(tl, &r.steps, &r.flops, &r.use);
+        if (rc == MS_OK && a->breakdown)
             rc = mstx_breakdown_measure(tl, &r.breakdown, err);
         if (rc == MS_OK)
             rc = print_report(tl, &r, a, err);

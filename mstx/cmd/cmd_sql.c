@@ -15,9 +15,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { STATEMENT_MAX = 100000, BOX_MEMORY = 256 << 20, BOX_MS = 10000 };
+enum { STATEMENT_MAX = 100000, BOX_MEMORY = 256 << 20, BOX_FILE = 256 << 20, BOX_MS = 10000 };
 
 struct args {
     struct ms_opt_list rest;
@@ -35,7 +36,8 @@ static const struct ms_opt opts[] = {
     {"box", NULL, MS_OPT_INT, offsetof(struct args, box), "ROWS", .max = 1000000,
      .help =
          "answer as the SQL box of the viewers is answered: of the database DIR as it is, at most "
-         "so many rows, as JSON of columns and rows, with 256 MiB of memory"},
+         "so many rows, as JSON of columns and rows, with 256 MiB of memory and as much disk for "
+         "each sort"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_sql;
@@ -49,6 +51,24 @@ static void end_with_parent(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(MS_EXIT_FAIL);
+}
+
+/* Bounds each file that sorting fills, which would else be all of the disk. SQLite then reports an
+ * error of the disk, since no signal ends this process. */
+static void limit_files(void)
+{
+    const struct rlimit most = {.rlim_cur = BOX_FILE, .rlim_max = BOX_FILE};
+    signal(SIGXFSZ, SIG_IGN);
+    (void)setrlimit(RLIMIT_FSIZE, &most);
+}
+
+static enum ms_rc print_box(struct ms_stmt *st, int64_t rows, struct ms_err *err)
+{
+    limit_files();
+    const enum ms_rc rc = mstx__sql_print_box(st, rows, err);
+    if (rc == MS_E_IO)
+        ms_err_hint(err, "what it sorts may take up at most %d MiB of the disk", BOX_FILE >> 20);
+    return rc;
 }
 
 static enum ms_rc print_answer(struct ms_store *s, const struct args *a, const char *sql,
@@ -66,7 +86,7 @@ static enum ms_rc print_answer(struct ms_store *s, const struct args *a, const c
         ms_stmt_free(st);
         return ms_fail(err, MS_E_ARG, "more follows the first ';'; ask one statement at a time");
     }
-    enum ms_rc rc = a->box != 0                   ? mstx__sql_print_box(st, a->box, err)
+    enum ms_rc rc = a->box != 0                   ? print_box(st, a->box, err)
                     : a->format == MS_FORMAT_JSON ? mstx__sql_print_json(st, err)
                                                   : mstx__sql_print_text(st, err);
     ms_stmt_free(st);

@@ -33,6 +33,13 @@
     X(waits, "pid rank? name? call seq? way? peer? comm? waited_s")                                \
     X(misses_collective, "rank call seq? way? peer? comm? waiting waited_s where?")                \
     X(misses_transfer, "rank call seq? way? peer? comm? waiting waited_s")                         \
+    X(advise_data, "pid rank? name? events total_ns gain_ns share steps?")                         \
+    X(advise_garbage, "pid rank? name? events total_ns gain_ns share steps?")                      \
+    X(advise_sync, "pid rank? name? events total_ns gain_ns share steps?")                         \
+    X(advise_brief, "pid rank? name? events total_ns gain_ns share steps?")                        \
+    X(advise_host, "pid rank? name? events total_ns gain_ns share steps?")                         \
+    X(advise_overlap, "pid rank? name? events total_ns gain_ns share steps?")                      \
+    X(advise_packets, "pid rank? name? events total_ns gain_ns share steps?")                      \
     X(sentence, "text")
 
 #define MSTX_FINDING_KIND(name, args)                                                              \

@@ -8,10 +8,10 @@
 #include "mstx/foreign/from_ascend.h"
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
-#include "mstx/import/exchange.h"
 #include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -277,7 +277,7 @@ static enum ms_rc new_name(char **whole, const char *db, const struct mstx_impor
     if (rc == MS_OK)
         rc = ms_tmp_new(whole, ms_buf_z(&b), err);
     ms_buf_free(&b);
-    return mstx__share_result(how->par, rc, err);
+    return ms_share_result(how->par, rc, err);
 }
 
 /* Puts the name of the database into a message that has the temporary one, which nobody knows. */
@@ -310,7 +310,7 @@ static void drop_tmp(char *tmp)
     ms_free(tmp);
 }
 
-/* Checks the place of a database where nobody has named one: it lies in a folder that may be a
+/* Checks the place of a database. Where nobody has named one, it lies in a folder that may be a
  * stranger's. */
 static enum ms_rc check_own_place(const char *path, const char *db, struct ms_par *par,
                                   struct ms_err *err)
@@ -319,8 +319,10 @@ static enum ms_rc check_own_place(const char *path, const char *db, struct ms_pa
     enum ms_rc rc = own != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK && ms_par_rank(par) == 0 && strcmp(own, db) == 0)
         rc = ms_want_no_link(db, err);
+    if (rc == MS_OK && ms_par_rank(par) == 0)
+        rc = ms_store_check_place(db, err);
     ms_free(own);
-    return mstx__share_result(par, rc, err);
+    return ms_share_result(par, rc, err);
 }
 
 /* Imports into a temporary file, a copy of which gets its final name only after the findings were stored, so
@@ -338,12 +340,14 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
         rc = import_to(path, whole, how, result, err);
         if (rc == MS_OK && is_first)
             rc = publish_database(whole, copy, db, how, err);
-        if (rc != MS_OK)
+        if (rc != MS_OK) {
             name_database(err, whole, db);
+            name_database(err, copy, db);
+        }
         drop_tmp(copy);
     }
     drop_tmp(whole);
-    rc = mstx__share_result(how->par, rc, err);
+    rc = ms_share_result(how->par, rc, err);
     if (rc == MS_OK)
         result->bytes = stat(db, &st) == 0 ? (uint64_t)st.st_size : 0;
     return rc;
@@ -409,11 +413,11 @@ static enum ms_rc share_path(char **db, struct ms_par *par, struct ms_err *err)
         return *db != NULL ? MS_OK : ms_no_memory(err);
     if (ms_par_rank(par) == 0 && *db != NULL)
         ms_buf_puts(&b, *db);
-    enum ms_rc rc = mstx__share_from_first(par, &b, err);
+    enum ms_rc rc = ms_share_from_first(par, &b, err);
     ms_free(*db);
     *db = rc == MS_OK && b.n != 0 ? ms_str_dup(ms_buf_slice(&b)) : NULL;
     ms_buf_free(&b);
-    return mstx__share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
+    return ms_share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
 }
 
 /* Imports when the database is stale, as process 0 sees it. */

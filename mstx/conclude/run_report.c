@@ -5,6 +5,7 @@
  */
 #include "mstx/conclude/run_report.h"
 
+#include "mstx/conclude/advice.h"
 #include "mstx/conclude/alike_rows.h"
 #include "mstx/conclude/hang.h"
 
@@ -41,6 +42,7 @@ static enum ms_rc measure_names(struct mstx_tl *tl, struct mstx_report *r, struc
 {
     MS_TRY(mstx_names_measure(tl, &r->names, err));
     MS_TRY(mstx_comm_measure(tl, &r->comms, err));
+    MS_TRY(mstx_advice_measure(tl, &r->steps, &r->advice, err));
     return mstx_use_measure(tl, &r->use, err);
 }
 
@@ -72,6 +74,8 @@ void mstx_report_free(struct mstx_report *r)
 {
     mstx_steps_free(&r->steps);
     ms_vec_free(&r->findings);
+    ms_vec_free(&r->advice);
+    ms_vec_free(&r->flops);
     ms_vec_free(&r->names);
     mstx_comm_rows_free(&r->comms);
     mstx_use_free(&r->use);
@@ -163,6 +167,20 @@ static void text_more_findings(const mstx_findings *all, const bool *is_listed, 
         between = ", ";
     }
     ms_buf_puts(out, "); --most 0 shows all\n");
+}
+
+/* Writes what would make the steps shorter, and a query that shows why. */
+static void text_advice(const struct mstx_report *r, size_t most, struct ms_buf *out)
+{
+    if (r->advice.n == 0)
+        return;
+    ms_buf_puts(out, "\nadvice\n");
+    for (size_t i = 0; i < r->advice.n && (most == 0 || i < most); i++) {
+        text_finding(&r->advice.p[i], out);
+        ms_buf_printf(out, "           %s\n", r->advice.p[i].evidence);
+    }
+    if (most != 0 && r->advice.n > most)
+        ms_buf_printf(out, "  %zu more: --all\n", r->advice.n - most);
 }
 
 /* Writes the findings, which are stored with the worst first. */
@@ -503,6 +521,7 @@ void mstx_report_text(struct mstx_tl *tl, const struct mstx_report *r, const cha
     text_clocks(r, out);
     text_cost(r, out);
     text_findings(r, most, out);
+    text_advice(r, most, out);
     text_stacks(tl, most, out);
     text_steps(tl, r, most, out);
     mstx_use_text(&r->use, most, out);
@@ -641,6 +660,11 @@ static void json_steps(struct mstx_tl *tl, const struct mstx_report *r, struct m
         ms_jwrite_ki64(w, "step", s->number);
         ms_jwrite_ki64(w, "start_ns", s->start_ns);
         ms_jwrite_ki64(w, "duration_ns", s->end_ns - s->start_ns);
+        if (i < r->flops.n && r->use.peak > 0) {
+            const double most = r->use.peak * (double)(s->end_ns - s->start_ns) / 1e9;
+            ms_jwrite_kf64(w, "mfu", most > 0 ? r->flops.p[i].model / most : 0);
+            ms_jwrite_kf64(w, "hfu", most > 0 ? r->flops.p[i].machine / most : 0);
+        }
         ms_jwrite_obj_end(w);
     }
     ms_jwrite_arr_end(w);
@@ -721,6 +745,13 @@ void mstx_report_json(struct mstx_tl *tl, const struct mstx_report *r, const cha
     ms_jwrite_arr_end(w);
     key(w, "steps");
     json_steps(tl, r, w);
+    if (r->advice.n != 0) {
+        key(w, "advice");
+        ms_jwrite_arr(w);
+        for (size_t i = 0; i < r->advice.n; i++)
+            json_finding(&r->advice.p[i], where, w);
+        ms_jwrite_arr_end(w);
+    }
     key(w, "ranks");
     json_ranks(tl, w);
     key(w, "names");

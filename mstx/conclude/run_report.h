@@ -21,6 +21,8 @@ struct mstx_report {
     mstx_name_rows names;     /* empty unless measured */
     mstx_comm_rows comms;     /* empty unless measured */
     struct mstx_use use;      /* empty unless measured; the caller sets flops and peak */
+    mstx_step_flops flops;    /* of each step; empty unless measured */
+    mstx_findings advice;     /* empty unless measured */
     mstx_breakdown breakdown; /* shown where has_breakdown says that the caller measured it */
     bool has_breakdown;
     struct mstx_clock_summary clocks;

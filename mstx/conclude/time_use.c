@@ -4,6 +4,7 @@
  */
 #include "mstx/conclude/alike_ranks.h"
 
+#include "probe/base/assert.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/store.h"
@@ -98,12 +99,32 @@ static double share_of_peak(const struct mstx_use *u, const struct mstx_use_rank
 
 double mstx_use_mfu(const struct mstx_use *u, const struct mstx_use_rank *r)
 {
-    return share_of_peak(u, r, u->flops.model);
+    return share_of_peak(u, r, r->flops.machine > 0 ? r->flops.model : u->flops.model);
 }
 
 double mstx_use_hfu(const struct mstx_use *u, const struct mstx_use_rank *r)
 {
-    return share_of_peak(u, r, u->flops.machine);
+    return share_of_peak(u, r, r->flops.machine > 0 ? r->flops.machine : u->flops.machine);
+}
+
+void mstx_use_flops(struct mstx_tl *tl, const struct mstx_steps *steps, const mstx_step_flops *of,
+                    struct mstx_use *u)
+{
+    ms_assert(of->n == steps->list.n);
+    for (size_t k = 0; k < u->rank.n; k++) {
+        struct mstx_use_rank *r = &u->rank.p[k];
+        struct mstx_flops sum = {0};
+        double n = 0;
+        for (size_t i = 0; i < of->n; i++) {
+            if (mstx_tl_process(tl, steps->list.p[i].process)->rank != r->rank)
+                continue;
+            sum.model += of->p[i].model;
+            sum.machine += of->p[i].machine;
+            n++;
+        }
+        if (n > 0)
+            r->flops = (struct mstx_flops){sum.model / n, sum.machine / n};
+    }
 }
 
 /* ---- showing --------------------------------------------------------------------- */

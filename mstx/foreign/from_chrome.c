@@ -13,10 +13,12 @@
 #include "mstx/foreign/trace_item_fast.h"
 #include "mstx/foreign/trace_lanes.h"
 #include "mstx/foreign/trace_ranks.h"
+#include "mstx/foreign/trace_shapes.h"
 #include "mstx/foreign/trace_text.h"
 #include "mstx/rundb/run_schema.h"
 
 #include "probe/base/assert.h"
+#include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
 
@@ -35,6 +37,7 @@ struct async {
 struct reader {
     struct mstx_trace_text text;
     struct mstx_trace_json json;
+    struct mstx_trace_shapes shapes;
     struct mstx_trace_lanes lanes;
     struct mstx_trace_rank part;
     struct ms_map asyncs;
@@ -347,12 +350,27 @@ static enum ms_rc take_item(struct reader *r, const struct mstx_trace_item *it, 
     return added && !r->json.no_memory ? MS_OK : ms_no_memory(err);
 }
 
+/* Reads the object at p, of a known shape or by its keys; NULL where neither can. */
+static const char *read_quickly(struct reader *r, struct mstx_trace_item *it, const char *p)
+{
+    const char *end = r->json.j.end;
+    const char *after = mstx__trace_shapes_read(&r->shapes, it, p, end);
+    if (after != NULL)
+        return after;
+    after = mstx__trace_item_fast(&r->json, it, p, end);
+    if (after != NULL && mstx__trace_shapes_wants(&r->shapes, it)) {
+        const struct mstx_args_form form = mstx__writer_args_form(r->lanes.w, it->args);
+        mstx__trace_shapes_learn(&r->shapes, it, &form, p, after);
+    }
+    return after;
+}
+
 static enum ms_rc read_event(struct reader *r, bool *at_end, struct ms_err *err)
 {
     struct ms_jread *j = &r->json.j;
     struct mstx_trace_item it;
     const char *p = ms_jread_item(j);
-    p = p != NULL && *p == '{' ? mstx__trace_item_fast(&r->json, &it, p, j->end) : NULL;
+    p = p != NULL && *p == '{' ? read_quickly(r, &it, p) : NULL;
     if (p != NULL) {
         ms_jread_pass_item(j, p);
         return take_item(r, &it, err);
@@ -435,7 +453,7 @@ static enum ms_rc read_about(struct reader *r, struct ms_str key, struct ms_err 
 {
     struct ms_jread *j = &r->json.j;
     int64_t base;
-    const struct wanted start = {"start_unix_ns", MSTX_TRACE_TIME_MOST, &r->lanes.base_ns};
+    const struct wanted start = {"start_unix_ns", MSTX_TRACE_TIME_MOST, &r->lanes.time.base_ns};
     if (ms_str_is(key, "otherData"))
         return read_numbers(r, &start, 1, err);
     r->is_profiler |= ms_str_is(key, "schemaVersion") || ms_str_is(key, "deviceProperties");
@@ -444,7 +462,7 @@ static enum ms_rc read_about(struct reader *r, struct ms_str key, struct ms_err 
     const enum ms_jtok t = ms_jread_next(j);
     if (t == MS_J_NUM && ms_str_is(key, "baseTimeNanoseconds") && ms_jread_i64(j, &base) &&
         base >= 0 && base <= MSTX_TRACE_TIME_MOST)
-        r->lanes.base_ns = base;
+        r->lanes.time.base_ns = base;
     return ms_jread_skip(j, t) != MS_J_ERR ? MS_OK : ms_jread_fail(j, err);
 }
 
@@ -505,11 +523,60 @@ static void report_problems(struct reader *r, const char *path)
             "place have been read");
     else if (r->json.j.truncated)
         mstx__writer_problem(w, path, "the file is cut off; the whole events have been read");
+    if (r->lanes.is_crowded)
+        mstx__writer_problem(w, path,
+                             "it has more than 65,536 threads or processes; those beyond share a "
+                             "track");
     if (r->misplaced == 0)
         return;
     snprintf(text, sizeof text, "%" PRIu64 " events without a place on a time line were left out",
              r->misplaced);
     mstx__writer_problem(w, path, text);
+}
+
+/* Writes how the clock of the trace was joined with those of the traces before it. */
+static enum ms_rc write_clock(struct reader *r, const char *path, struct ms_err *err)
+{
+    const struct mstx_host_clock *c = &r->lanes.time.moved;
+    const double drift = c->apart.n == 0 ? 0 : mstx__trace_drift(&r->lanes.time);
+    struct ms_stmt *add;
+    MS_TRY(ms_store_prepare(mstx__writer_store(r->lanes.w), &add,
+                            "INSERT INTO clock_offsets VALUES(?,?,?,?,?,'collectives')", err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < c->apart.n && rc == MS_OK; i++) {
+        ms_stmt_str(add, 1, ms_path_base(path));
+        ms_stmt_i64(add, 2, c->apart.p[i].at_ns);
+        ms_stmt_i64(add, 3, c->apart.p[i].offset_ns);
+        ms_stmt_i64(add, 4, c->apart.p[i].uncertainty_ns);
+        ms_stmt_f64(add, 5, drift * 1e6);
+        rc = ms_stmt_run(add, err);
+    }
+    ms_stmt_free(add);
+    return rc;
+}
+
+static enum ms_rc join_clock(struct reader *r, const char *path, struct ms_err *err)
+{
+    struct mstx_trace_joined j;
+    char text[240];
+    MS_TRY(mstx__trace_rank_clock(&r->part, &r->lanes.time, &j, err));
+    if (!j.disagrees)
+        return MS_OK;
+    if (j.is_joined)
+        snprintf(
+            text, sizeof text,
+            "its clock contradicts the other traces in %zu shared collectives and was moved by "
+            "%.6f s, drifting %.1f us a second, to within %.0f us",
+            j.shared, (double)j.offset_ns / 1e9, mstx__trace_drift(&r->lanes.time) * 1e6,
+            (double)j.unsure_ns / 1e3);
+    else
+        snprintf(
+            text, sizeof text,
+            "its clock contradicts the other traces in %zu shared collectives, which no steady "
+            "drift explains; it was left as it is",
+            j.shared);
+    mstx__writer_problem(r->lanes.w, path, text);
+    return j.is_joined ? write_clock(r, path, err) : MS_OK;
 }
 
 static enum ms_rc write_all(struct reader *r, const char *path, struct ms_err *err)
@@ -525,8 +592,10 @@ static enum ms_rc write_all(struct reader *r, const char *path, struct ms_err *e
                                            .is_one = r->is_profiler};
     uint32_t host;
     report_problems(r, path);
+    if (r->is_profiler)
+        MS_TRY(join_clock(r, path, err));
     MS_TRY(mstx__trace_lanes_write(&r->lanes, &about, &host, err));
-    return r->is_profiler ? mstx__trace_rank_save(&r->part, r->rank, host, r->lanes.base_ns, err)
+    return r->is_profiler ? mstx__trace_rank_save(&r->part, r->rank, host, &r->lanes.time, err)
                           : MS_OK;
 }
 
@@ -574,6 +643,7 @@ enum ms_rc mstx__import_chrome(const char *path, bool is_alone, int32_t *rank,
     if (r.json.arena == NULL)
         return ms_no_memory(err);
     r.lanes = (struct mstx_trace_lanes){.w = all->w, .arena = r.json.arena};
+    r.shapes.arena = r.json.arena;
     const enum ms_rc rc = read_and_write(&r, path, err);
     all->files += rc == MS_OK;
     *rank = r.rank;

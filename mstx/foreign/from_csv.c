@@ -294,7 +294,7 @@ static enum ms_rc write_rank(struct table *t, struct rank *r, struct ms_err *err
         return ms_no_memory(err);
     *slot = r->rank;
     MS_TRY(mstx__trace_lanes_write(&r->lanes, &about, &host, err));
-    return mstx__trace_rank_save(&r->part, r->rank, host, 0, err);
+    return mstx__trace_rank_save(&r->part, r->rank, host, &r->lanes.time, err);
 }
 
 static enum ms_rc write_ranks(struct table *t, const char *path, struct ms_err *err)

@@ -596,6 +596,17 @@ enum ms_rc mstx__import_flight(const char *path, struct mstx_writer *w,
     return rc;
 }
 
+static bool has(struct ms_str text, const char *word)
+{
+    return memmem(text.p, text.n, word, strlen(word)) != NULL;
+}
+
+/* A trace of PyTorch's profiler describes the communicators of NCCL too. */
+static bool is_trace(struct ms_str start)
+{
+    return has(start, "\"schemaVersion\"") || has(start, "\"traceEvents\"");
+}
+
 bool mstx__is_flight_file(const char *path)
 {
     struct ms_file file;
@@ -604,8 +615,8 @@ bool mstx__is_flight_file(const char *path)
     const size_t n = file.n < LOOKED_AT ? file.n : LOOKED_AT;
     const struct ms_str start = {file.p, (uint32_t)n};
     const bool could_be = plain_is_pickle(start) || (n != 0 && file.p[0] == '{');
-    const bool is = could_be && (memmem(file.p, n, "pg_config", 9) != NULL ||
-                                 memmem(file.p, n, "collective_seq_id", 17) != NULL);
+    const bool is = could_be && !is_trace(start) &&
+                    (has(start, "pg_config") || has(start, "collective_seq_id"));
     ms_file_unmap(&file);
     return is;
 }

@@ -106,8 +106,7 @@ static const uint8_t with_length[KEY_MOST + 1] = {
     [11] = 15, [13] = 17, [14] = 18, [15] = 20, [18] = 22, [19] = 23, [25] = 24,
 };
 
-enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
-                                               struct ms_str value, enum ms_jtok kind)
+enum mstx_trace_member mstx__trace_item_place(struct ms_str key, enum ms_jtok kind, size_t *at)
 {
     if (key.n > KEY_MOST || with_length[key.n] == 0)
         return MSTX_MEMBER_PLAIN;
@@ -115,15 +114,24 @@ enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struc
          m < members + MEMBERS && m->key.n == key.n; m++) {
         if (m->key.p[0] != key.p[0] || m->kind != kind || memcmp(m->key.p, key.p, key.n) != 0)
             continue;
-        if (m->at == NO_FIELD)
-            return MSTX_MEMBER_OWN;
-        if (kind == MS_J_STR)
-            *(struct ms_str *)((char *)it + m->at) = value;
-        else
-            ms_str_i64(value, (int64_t *)((char *)it + m->at));
-        return MSTX_MEMBER_TAKEN;
+        *at = m->at;
+        return m->at == NO_FIELD ? MSTX_MEMBER_OWN : MSTX_MEMBER_TAKEN;
     }
     return MSTX_MEMBER_PLAIN;
+}
+
+enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
+                                               struct ms_str value, enum ms_jtok kind)
+{
+    size_t at;
+    const enum mstx_trace_member is = mstx__trace_item_place(key, kind, &at);
+    if (is != MSTX_MEMBER_TAKEN)
+        return is;
+    if (kind == MS_J_STR)
+        *(struct ms_str *)((char *)it + at) = value;
+    else
+        ms_str_i64(value, (int64_t *)((char *)it + at));
+    return is;
 }
 
 /* Reads a member of args that to_chrome.c writes; returns false when it is an attribute of the

@@ -30,9 +30,13 @@ struct mstx_trace_memory {
     int64_t allocated, reserved, device, device_type, address, bytes;
 };
 
+struct mstx_text_run;
+
 /* Texts are slices of the file, or live in the arena; args lives until the next event is read. */
 struct mstx_trace_item {
     struct ms_str name, phase, category, args, id;
+    uint32_t args_form; /* not 0: args are no text but this form of the writer with these runs */
+    const struct mstx_text_run *args_runs;
     struct ms_str pid, tid;
     int64_t ts, dur;
     bool has_ts;
@@ -66,6 +70,8 @@ enum mstx_trace_member {
 /* Takes a member of args whose value is a text, a number or another value (MS_J_NULL). */
 enum mstx_trace_member mstx__trace_item_member(struct mstx_trace_item *it, struct ms_str key,
                                                struct ms_str value, enum ms_jtok kind);
+/* Tells what such a member is, and where in the item it has its place. */
+enum mstx_trace_member mstx__trace_item_place(struct ms_str key, enum ms_jtok kind, size_t *at);
 /* Returns the current string without escapes, copied into the arena. */
 struct ms_str mstx__trace_string(struct mstx_trace_json *r);
 

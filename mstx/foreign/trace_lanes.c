@@ -13,11 +13,29 @@
 
 /* ---- processes and lanes ---------------------------------------------------- */
 
+/* A trace with more threads, counters and streams is damaged or made to harm; what is on the others
+ * shares one lane of its kind. */
+enum { LANES_MOST = 1 << 16, PROCESSES_MOST = 1 << 16 };
+
+/* Returns the number of a key, or of a key that all share once the map is full. */
+static uint32_t find_key(struct mstx_trace_lanes *t, struct ms_map *m, struct ms_str key,
+                         struct ms_str shared, size_t most, bool *added)
+{
+    *added = false;
+    if (m->keys.n < most)
+        return ms_map_put_copy(m, key, t->arena, added);
+    const uint32_t at = ms_map_get(m, key);
+    if (at != MS_MAP_NONE)
+        return at;
+    t->is_crowded = true;
+    return ms_map_put_copy(m, shared, t->arena, added);
+}
+
 struct mstx_trace_process *mstx__trace_lanes_process(struct mstx_trace_lanes *t, struct ms_str pid,
                                                      uint32_t *index)
 {
     bool added;
-    *index = ms_map_put_copy(&t->processes, pid, t->arena, &added);
+    *index = find_key(t, &t->processes, pid, MS_STR("other processes"), PROCESSES_MOST, &added);
     if (*index == MS_MAP_NONE)
         return NULL;
     if (added) {
@@ -36,9 +54,11 @@ static struct mstx_trace_lane *find_lane(struct mstx_trace_lanes *t,
                                          const struct mstx_trace_lane *fresh, uint32_t *index)
 {
     bool added;
-    *index = t->key.bad == MS_OK
-                 ? ms_map_put_copy(&t->lanes, ms_buf_slice(&t->key), t->arena, &added)
-                 : MS_MAP_NONE;
+    static const char *const shared[MSTX_TRACK_KINDS] = {"*thread", "*counter", "*memory",
+                                                         "*stream"};
+    *index = t->key.bad == MS_OK ? find_key(t, &t->lanes, ms_buf_slice(&t->key),
+                                            ms_str_of(shared[fresh->kind]), LANES_MOST, &added)
+                                 : MS_MAP_NONE;
     if (*index == MS_MAP_NONE)
         return NULL;
     if (added) {
@@ -102,6 +122,8 @@ struct mstx_trace_lane *mstx__trace_lanes_thread(struct mstx_trace_lanes *t,
             return NULL;
         /* The key ends with the text of the thread. */
         const struct ms_str key = ms_map_key(&t->lanes, *index);
+        if (!ms_str_ends(key, it->tid)) /* a lane that threads share */
+            return l;
         *near = (struct mstx_trace_near){.pid = t->process.p[l->process].pid,
                                          .tid = ms_str_sub(key, key.n - it->tid.n, key.n),
                                          .lane = *index};
@@ -173,7 +195,9 @@ struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx
         .start_ns = it->ts,
         .dur_ns = kind != MSTX_EV_MARK && it->dur > 0 ? it->dur : 0,
         .name = mstx__writer_text(t->w, it->name.n != 0 ? it->name : MS_STR("(no name)")),
-        .args = mstx__writer_args(t->w, it->args),
+        .args = it->args_form != MSTX_TEXT_FORMLESS
+                    ? mstx__writer_args_runs(t->w, it->args_form, it->args_runs)
+                    : mstx__writer_args(t->w, it->args),
         .count = 1,
         .kind = (uint8_t)kind};
     if (it->is_unfinished)
@@ -291,8 +315,8 @@ static void write_process(struct mstx_trace_lanes *t, const struct mstx_trace_ab
                                          .dir = MS_STR(""),
                                          .tool = ms_str_of(about->tool),
                                          .state = MS_STR("finished"),
-                                         .start_ns = t->base_ns,
-                                         .end_ns = t->base_ns + t->last_ns,
+                                         .start_ns = mstx__trace_time(&t->time, 0),
+                                         .end_ns = mstx__trace_time(&t->time, t->last_ns),
                                          .events = p->events};
     if (row.events == 0 && p != host && about->is_one)
         return;
@@ -307,7 +331,9 @@ static void write_lane(struct mstx_trace_lanes *t, struct mstx_trace_lane *l,
         struct mstx_event *e = &l->ev.p[k];
         if (e->flags & MSTX_EVF_UNFINISHED && e->dur_ns == 0)
             e->dur_ns = t->last_ns - e->start_ns;
-        e->start_ns += t->base_ns;
+        const int64_t end = mstx__trace_time(&t->time, e->start_ns + e->dur_ns);
+        e->start_ns = mstx__trace_time(&t->time, e->start_ns);
+        e->dur_ns = end > e->start_ns ? end - e->start_ns : 0;
     }
     ms_assert(l->process != MSTX_TRACE_HOST || host != NULL);
     const struct mstx_track_row row = {
@@ -332,9 +358,9 @@ static enum ms_rc write_flow(struct mstx_trace_lanes *t, struct ms_stmt *add,
     ms_assert(f->from < t->lane.n && f->to < t->lane.n);
     ms_stmt_str(add, 1, mstx__writer_text_of(t->w, f->name));
     ms_stmt_i64(add, 2, t->lane.p[f->from].track);
-    ms_stmt_i64(add, 3, f->from_ns + t->base_ns);
+    ms_stmt_i64(add, 3, mstx__trace_time(&t->time, f->from_ns));
     ms_stmt_i64(add, 4, t->lane.p[f->to].track);
-    ms_stmt_i64(add, 5, f->to_ns + t->base_ns);
+    ms_stmt_i64(add, 5, mstx__trace_time(&t->time, f->to_ns));
     return ms_stmt_run(add, err);
 }
 
@@ -371,6 +397,7 @@ void mstx__trace_lanes_free(struct mstx_trace_lanes *t)
         ms_vec_free(&t->lane.p[i].ev);
         ms_vec_free(&t->lane.p[i].open);
     }
+    mstx__trace_time_free(&t->time);
     ms_vec_free(&t->lane);
     ms_vec_free(&t->process);
     ms_vec_free(&t->flow);

@@ -3,12 +3,13 @@
  * trace_lanes: processes, lanes and flows of one Chrome trace, kept until its end and then written as
  * processes and tracks of a run.
  *
- * Times are those of the trace until lanes_write adds the base of its clock, which may stand behind
- * the events.
+ * Times are those of the trace until lanes_write converts them: the base of the clock may stand behind
+ * the events, and other traces may contradict it.
  */
 #ifndef MSTX_FOREIGN_TRACE_LANES_H
 #define MSTX_FOREIGN_TRACE_LANES_H
 
+#include "mstx/foreign/trace_clock.h"
 #include "mstx/foreign/trace_item.h"
 #include "mstx/rundb/run_write.h"
 
@@ -57,7 +58,9 @@ struct mstx_trace_lanes {
     MS_VEC(uint32_t) flow_of; /* the newest flow of each id */
     struct ms_buf key;
     struct mstx_trace_near near[MSTX_TRACE_NEAR];
-    int64_t base_ns, last_ns;
+    struct mstx_trace_time time;
+    int64_t last_ns; /* by the clock of the trace */
+    bool is_crowded; /* threads or processes beyond 65,536 share a lane */
 };
 
 /* Finds or adds a process by its pid; NULL: out of memory, as below. */

@@ -18,6 +18,12 @@ enum { GROUP_RANKS_MAX = 65536 };
 
 /* ---- communicators ----------------------------------------------------------------- */
 
+/* Tells a communicator from others in all traces. */
+static uint64_t uid_of(const struct mstx_trace_comm *c)
+{
+    return ms_str_hash(c->group) * 31 + ms_str_hash(c->ranks);
+}
+
 /* Meets a communicator of the process. It is known by its name and ranks: a name alone may belong to
  * another communicator on another rank. */
 static enum ms_rc meet_group(struct mstx_trace_rank *r, const struct mstx_trace_comm *c,
@@ -33,7 +39,7 @@ static enum ms_rc meet_group(struct mstx_trace_rank *r, const struct mstx_trace_
              is_told && c->group.n != 0 ? " " : "", MS_STR_ARG(is_told ? c->group : MS_STR("")));
     const uint32_t listed = mstx__comm_ranks(c->ranks, world, GROUP_RANKS_MAX);
     const bool is_whole = listed != 0 && (c->size < 0 || c->size == (int64_t)listed);
-    const struct mstx_comm_known g = {.uid = ms_str_hash(c->group) * 31 + ms_str_hash(c->ranks),
+    const struct mstx_comm_known g = {.uid = uid_of(c),
                                       .size = c->size > 0 && c->size <= INT32_MAX ? (int32_t)c->size
                                               : is_whole                          ? (int32_t)listed
                                                                                   : -1,
@@ -272,16 +278,21 @@ static void settle_steps(struct mstx_cl_part *p)
     p->steps.n = n;
 }
 
-static void shift(struct mstx_cl_part *p, int64_t by)
+static void convert_spans(mstx_cl_spans *s, const struct mstx_trace_time *t)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->p[i] = (struct mstx_cl_span){mstx__trace_time(t, s->p[i].start),
+                                        mstx__trace_time(t, s->p[i].end)};
+}
+
+static void convert(struct mstx_cl_part *p, const struct mstx_trace_time *t)
 {
     for (size_t i = 0; i < p->steps.n; i++) {
-        p->steps.p[i].start_ns += by;
-        p->steps.p[i].end_ns += by;
+        p->steps.p[i].start_ns = mstx__trace_time(t, p->steps.p[i].start_ns);
+        p->steps.p[i].end_ns = mstx__trace_time(t, p->steps.p[i].end_ns);
     }
-    for (size_t i = 0; i < p->comm.n; i++)
-        p->comm.p[i] = (struct mstx_cl_span){p->comm.p[i].start + by, p->comm.p[i].end + by};
-    for (size_t i = 0; i < p->work.n; i++)
-        p->work.p[i] = (struct mstx_cl_span){p->work.p[i].start + by, p->work.p[i].end + by};
+    convert_spans(&p->comm, t);
+    convert_spans(&p->work, t);
 }
 
 /* ---- a trace ------------------------------------------------------------------------------ */
@@ -292,13 +303,66 @@ static int order_calls(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static enum ms_rc save_call(struct mstx_trace_rank *r, struct mstx_trace_call *c, int64_t base_ns,
-                            struct ms_err *err)
+/* Puts the calls into their order and numbers them. */
+static bool order_all(struct mstx_trace_rank *r)
+{
+    if (r->is_ordered)
+        return true;
+    if (r->call.n > 1)
+        qsort(r->call.p, r->call.n, sizeof *r->call.p, order_calls);
+    for (size_t i = 0; i < r->call.n; i++) {
+        if (!number_call(r, &r->call.p[i]))
+            return false;
+    }
+    return r->is_ordered = true;
+}
+
+/* No device ends such a kernel before all have begun it. */
+static bool waits_for_all(const struct mstx_rec_comm *c)
+{
+    return c->op == MSTX_COMM_BARRIER ||
+           (c->count != 0 && (c->op == MSTX_COMM_ALLREDUCE || c->op == MSTX_COMM_REDUCE_SCATTER ||
+                              c->op == MSTX_COMM_ALLGATHER || c->op == MSTX_COMM_ALLTOALL));
+}
+
+static bool collect_meetings(const struct mstx_trace_rank *r, mstx_trace_meetings *to)
+{
+    for (size_t i = 0; i < r->call.n; i++) {
+        const struct mstx_trace_call *c = &r->call.p[i];
+        if (c->number == 0 || !waits_for_all(&c->rec))
+            continue;
+        struct mstx_trace_meeting *slot = ms_vec_push(to);
+        if (slot == NULL)
+            return false;
+        *slot = (struct mstx_trace_meeting){.group = uid_of(&r->group.p[c->number - 1]),
+                                            .bytes = c->rec.count * c->rec.elem,
+                                            .start_ns = c->start_ns,
+                                            .end_ns = c->end_ns,
+                                            .seq = c->rec.seq,
+                                            .op = c->rec.op};
+    }
+    return true;
+}
+
+enum ms_rc mstx__trace_rank_clock(struct mstx_trace_rank *r, struct mstx_trace_time *t,
+                                  struct mstx_trace_joined *joined, struct ms_err *err)
+{
+    mstx_trace_meetings met = {0};
+    enum ms_rc rc = order_all(r) && collect_meetings(r, &met) ? MS_OK : ms_no_memory(err);
+    if (rc == MS_OK)
+        rc = mstx__trace_clock_join(&r->all->clocks, &met, r->all->texts, t, joined, err);
+    ms_vec_free(&met);
+    return rc;
+}
+
+static enum ms_rc save_call(struct mstx_trace_rank *r, struct mstx_trace_call *c,
+                            const struct mstx_trace_time *t, struct ms_err *err)
 {
     const struct mstx_comm_fact fact = {.rec = &c->rec};
+    const int64_t start = mstx__trace_time(t, c->start_ns), end = mstx__trace_time(t, c->end_ns);
     const struct mstx_event ev = {
-        .start_ns = c->start_ns + base_ns, .dur_ns = c->end_ns - c->start_ns, .name = c->name};
-    struct mstx_cl_call *k = number_call(r, c) ? ms_vec_push(&r->part.calls) : NULL;
+        .start_ns = start, .dur_ns = end > start ? end - start : 0, .name = c->name};
+    struct mstx_cl_call *k = ms_vec_push(&r->part.calls);
     if (k == NULL)
         return ms_no_memory(err);
     *k = (struct mstx_cl_call){.start_ns = ev.start_ns,
@@ -314,19 +378,19 @@ static enum ms_rc save_call(struct mstx_trace_rank *r, struct mstx_trace_call *c
 }
 
 enum ms_rc mstx__trace_rank_save(struct mstx_trace_rank *r, int32_t rank, uint32_t process,
-                                 int64_t base_ns, struct ms_err *err)
+                                 const struct mstx_trace_time *t, struct ms_err *err)
 {
     ms_assert(process != 0);
     mstx__comm_writer_process(r->all->comm, process, rank, r->all->calls);
     enum ms_rc rc = meet_groups(r, err);
-    if (r->call.n > 1)
-        qsort(r->call.p, r->call.n, sizeof *r->call.p, order_calls);
+    if (rc == MS_OK && !order_all(r))
+        rc = ms_no_memory(err);
     for (size_t i = 0; i < r->call.n && rc == MS_OK; i++)
-        rc = save_call(r, &r->call.p[i], base_ns, err);
+        rc = save_call(r, &r->call.p[i], t, err);
     if (rc == MS_OK)
         rc = mstx__comm_writer_flush(r->all->comm, err);
     settle_steps(&r->part);
-    shift(&r->part, base_ns);
+    convert(&r->part, t);
     r->part.rank = rank;
     r->part.host = MS_STR("");
     if (rc == MS_OK && r->part.steps.n == 0 && !mstx__cluster_slice(&r->part))
@@ -369,6 +433,7 @@ void mstx__trace_ranks_free(struct mstx_trace_ranks *a)
 {
     mstx__comm_writer_free(a->comm);
     mstx__cluster_free(&a->cluster);
+    mstx__trace_clocks_free(&a->clocks);
     ms_arena_free(a->texts);
     ms_vec_free(&a->rank);
     ms_vec_free(&a->works.of);

@@ -9,6 +9,7 @@
 #define MSTX_FOREIGN_TRACE_RANKS_H
 
 #include "mstx/cluster/cluster.h"
+#include "mstx/foreign/trace_clock.h"
 #include "mstx/foreign/trace_item.h"
 #include "mstx/format/device_work.h"
 #include "mstx/import/comm_calls.h"
@@ -23,6 +24,7 @@ struct mstx_trace_ranks {
     struct mstx_cluster cluster;
     struct ms_arena *texts;
     struct mstx_work_memory works; /* by text of the writer */
+    struct mstx_trace_clocks clocks;
     uint64_t calls;
     uint64_t files;
     int32_t world;        /* the most ranks that a trace says the job has; 0: none says */
@@ -50,8 +52,9 @@ struct mstx_trace_rank {
     MS_VEC(struct mstx_trace_comm) group; /* what is known of it; texts live as long as the file */
     MS_VEC(uint32_t) seen;                /* calls so far, by communicator and class */
     MS_VEC(struct mstx_trace_call) call;
+    bool is_ordered; /* calls are in their order, with their numbers */
 };
-/* Return false when out of memory.  Times are those of the trace; rank_save adds its base. */
+/* Return false when out of memory.  Times are those of the trace; rank_save converts them. */
 bool mstx__trace_rank_step(struct mstx_trace_rank *r, int64_t number, int64_t start, int64_t end);
 /* Takes what a device executed; text is the number of its name in the writer. */
 bool mstx__trace_rank_work(struct mstx_trace_rank *r, const struct mstx_trace_item *it,
@@ -64,9 +67,13 @@ bool mstx__trace_rank_call(struct mstx_trace_rank *r, const struct mstx_trace_it
                            uint32_t stream);
 /* Returns the only rank that all communicators of the trace have; -1: they have none or several. */
 int32_t mstx__trace_rank_common(const struct mstx_trace_rank *r);
+/* Joins the clock of the trace, whose base is set in t, with those of the traces before it by their
+ * collectives. Called after the last call. */
+enum ms_rc mstx__trace_rank_clock(struct mstx_trace_rank *r, struct mstx_trace_time *t,
+                                  struct mstx_trace_joined *joined, struct ms_err *err) MS_MUST_USE;
 /* Adds the trace to the analysis as this process of the run, and writes its calls. */
 enum ms_rc mstx__trace_rank_save(struct mstx_trace_rank *r, int32_t rank, uint32_t process,
-                                 int64_t base_ns, struct ms_err *err) MS_MUST_USE;
+                                 const struct mstx_trace_time *t, struct ms_err *err) MS_MUST_USE;
 void mstx__trace_rank_free(struct mstx_trace_rank *r);
 
 #endif

@@ -62,7 +62,7 @@ static enum ms_rc learn_groups(struct mstx_import *im, const struct mstx_proc *p
         }
         MS_TRY(mstx__comm_writer_meet(im->comm, &g, &is_new, err));
         if (is_new)
-            mstx__put_text(&im->groups, k->text);
+            ms_put_text(&im->groups, k->text);
     }
     return MS_OK;
 }
@@ -235,7 +235,7 @@ static enum ms_rc join_ranks(struct mstx_import *im, struct ms_err *err)
                         ? mstx__spool_join(im->spool, &im->cluster, mstx__writer_store(im->w), err)
                         : join_calls(im, err);
     ms_span_end(&span);
-    return mstx__share_result(im->par, rc, err);
+    return ms_share_result(im->par, rc, err);
 }
 
 static enum ms_rc judge_ranks(struct mstx_import *im, struct ms_err *err)
@@ -325,7 +325,7 @@ static enum ms_rc import_all(struct mstx_import *im, const char *db, const char 
 {
     MS_TRY(mstx__import_exchange(im, learn_all(im, err), err));
     MS_TRY(mstx__import_fit_clocks(im, err));
-    MS_TRY(mstx__share_result(im->par, take_processes(im, err), err));
+    MS_TRY(ms_share_result(im->par, take_processes(im, err), err));
     MS_TRY(join_ranks(im, err));
     MS_TRY(mstx__import_merge(im, db, err));
     MS_TRY(mstx__cluster_gather(&im->cluster, im->par, err));
@@ -376,7 +376,7 @@ static enum ms_rc divide_and_import(struct mstx_import *im, const char *db, cons
     if (rc == MS_OK && ms_par_size(im->par) == 1)
         rc = mstx__spool_new(&im->spool, db, im->how->round_calls, err);
     im->sink = (struct mstx_text_sink){im->w, put_text, get_text, keep_failure};
-    rc = mstx__share_result(im->par, rc, err);
+    rc = ms_share_result(im->par, rc, err);
     if (rc == MS_OK)
         rc = import_all(im, db, dir, err);
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
@@ -392,14 +392,14 @@ enum ms_rc mstx__import_capture(const char *dir, const char *db, const struct ms
     struct mstx_import im = {.how = how,
                              .par = how->par,
                              .result = result,
-                             .groups = {.max = MSTX_SHARE_MAX},
+                             .groups = {.max = MS_SHARE_MAX},
                              .reference = SIZE_MAX};
     im.problems = (struct mstx_problems){note_problem, &im};
     *result = (struct mstx_import_result){0};
     enum ms_rc rc = divide_and_import(&im, db, dir, err);
     free_import(&im);
     ms_span_end(&span);
-    return mstx__share_result(how->par, rc, err);
+    return ms_share_result(how->par, rc, err);
 }
 
 /* ---- what there is to import ------------------------------------------------- */

@@ -29,26 +29,26 @@ enum ms_rc mstx__import_learn_clock(struct mstx_import *im, const struct mstx_pr
 void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b)
 {
     const uint64_t n = im->clocks.host.n, reference = im->reference;
-    mstx__put_bytes(b, &n, sizeof n);
-    mstx__put_bytes(b, &reference, sizeof reference);
+    ms_put_bytes(b, &n, sizeof n);
+    ms_put_bytes(b, &reference, sizeof reference);
     for (size_t i = 0; i < im->clocks.host.n; i++) {
         const struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__put_bytes(b, c->boot_id, sizeof c->boot_id);
-        mstx__put_bytes(b, &c->clock, sizeof c->clock);
-        mstx__put_bytes(b, &c->slope, sizeof c->slope);
-        mstx__put_items(b, &c->knot);
-        mstx__put_items(b, &c->apart);
+        ms_put_bytes(b, c->boot_id, sizeof c->boot_id);
+        ms_put_bytes(b, &c->clock, sizeof c->clock);
+        ms_put_bytes(b, &c->slope, sizeof c->slope);
+        ms_put_items(b, &c->knot);
+        ms_put_items(b, &c->apart);
     }
 }
 
 /* Reads a clock from a message: returns the known or a new clock, NULL when out of memory. */
-static struct mstx_host_clock *take_clock(struct mstx_import *im, struct mstx_taker *t)
+static struct mstx_host_clock *take_clock(struct mstx_import *im, struct ms_taker *t)
 {
     struct mstx_seg h = {0};
     double slope;
-    mstx__take_bytes(t, h.boot_id, sizeof h.boot_id);
-    mstx__take_bytes(t, &h.clock, sizeof h.clock);
-    mstx__take_bytes(t, &slope, sizeof slope);
+    ms_take_bytes(t, h.boot_id, sizeof h.boot_id);
+    ms_take_bytes(t, &h.clock, sizeof h.clock);
+    ms_take_bytes(t, &slope, sizeof slope);
     const size_t before = im->clocks.host.n;
     struct mstx_host_clock *c = mstx__clock_of(&im->clocks, &h);
     if (c != NULL && im->clocks.host.n != before)
@@ -56,15 +56,14 @@ static struct mstx_host_clock *take_clock(struct mstx_import *im, struct mstx_ta
     return c;
 }
 
-enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t,
-                                    struct ms_err *err)
+enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct ms_taker *t, struct ms_err *err)
 {
     uint64_t n, reference;
-    mstx__take_bytes(t, &n, sizeof n);
-    mstx__take_bytes(t, &reference, sizeof reference);
+    ms_take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &reference, sizeof reference);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_host_clock *c = take_clock(im, t);
-        if (c == NULL || !mstx__take_items(t, &c->knot) || !mstx__take_items(t, &c->apart))
+        if (c == NULL || !ms_take_items(t, &c->knot) || !ms_take_items(t, &c->apart))
             return ms_no_memory(err);
         if (i == reference)
             im->reference = (size_t)(c - im->clocks.host.p);
@@ -247,21 +246,21 @@ static void write_clocks(struct mstx_import *im, bool are_aligned)
 /* Sends the offsets that process 0 found to every process. */
 static enum ms_rc share_offsets(struct mstx_import *im, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     for (size_t i = 0; ms_par_rank(im->par) == 0 && i < im->clocks.host.n; i++) {
         const struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__put_bytes(&b, &c->reference_ns, sizeof c->reference_ns);
-        mstx__put_items(&b, &c->apart);
+        ms_put_bytes(&b, &c->reference_ns, sizeof c->reference_ns);
+        ms_put_items(&b, &c->apart);
     }
     enum ms_rc rc = ms_buf_check(&b, err);
     if (rc == MS_OK)
-        rc = mstx__share_from_first(im->par, &b, err);
-    struct mstx_taker t = {b.p, b.n, false};
+        rc = ms_share_from_first(im->par, &b, err);
+    struct ms_taker t = {b.p, b.n, false};
     for (size_t i = 0; rc == MS_OK && ms_par_rank(im->par) != 0 && i < im->clocks.host.n; i++) {
         struct mstx_host_clock *c = &im->clocks.host.p[i];
-        mstx__take_bytes(&t, &c->reference_ns, sizeof c->reference_ns);
+        ms_take_bytes(&t, &c->reference_ns, sizeof c->reference_ns);
         c->apart.n = 0;
-        if (!mstx__take_items(&t, &c->apart))
+        if (!ms_take_items(&t, &c->apart))
             rc = ms_no_memory(err);
     }
     ms_buf_free(&b);
@@ -271,23 +270,23 @@ static enum ms_rc share_offsets(struct mstx_import *im, struct ms_err *err)
 /* Brings the collectives of all processes to process 0, which aligns the clocks. */
 static enum ms_rc gather_meetings(struct mstx_import *im, enum ms_rc mine, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
-    struct mstx_messages all;
+    struct ms_buf b = {.max = MS_SHARE_MAX};
+    struct ms_gathered all;
     if (ms_par_size(im->par) == 1)
         return mine;
     if (ms_par_rank(im->par) != 0)
-        mstx__put_items(&b, &im->meetings.list);
-    enum ms_rc rc = mstx__share_gather(im->par, &b, mine, &all, err);
+        ms_put_items(&b, &im->meetings.list);
+    enum ms_rc rc = ms_share_gather(im->par, &b, mine, &all, err);
     ms_buf_free(&b);
     if (rc != MS_OK)
         return rc;
     for (unsigned i = 1; rc == MS_OK && ms_par_rank(im->par) == 0 && i < ms_par_size(im->par);
          i++) {
-        struct mstx_taker t = mstx__message(&all, i);
-        if (!mstx__take_items(&t, &im->meetings.list))
+        struct ms_taker t = ms_gathered_message(&all, i);
+        if (!ms_take_items(&t, &im->meetings.list))
             rc = ms_no_memory(err);
     }
-    mstx__messages_free(&all);
+    ms_gathered_free(&all);
     return rc;
 }
 
@@ -304,7 +303,7 @@ static enum ms_rc align_by_meetings(struct mstx_import *im, struct ms_err *err)
     if (rc == MS_OK && ms_par_rank(im->par) == 0)
         rc = mstx__meetings_align(&im->meetings, &im->clocks, im->reference, err);
     ms_vec_free(&im->meetings.list);
-    rc = mstx__share_result(im->par, rc, err);
+    rc = ms_share_result(im->par, rc, err);
     return rc == MS_OK ? share_offsets(im, err) : rc;
 }
 

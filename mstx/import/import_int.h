@@ -18,13 +18,13 @@
 #include "mstx/cluster/rank_part.h"
 #include "mstx/import/call_spool.h"
 #include "mstx/import/comm_calls.h"
-#include "mstx/import/exchange.h"
 #include "mstx/import/import.h"
 #include "mstx/import/read_ahead.h"
 #include "mstx/read/host_clocks.h"
 #include "mstx/read/lanes.h"
 #include "mstx/read/processes.h"
 #include "mstx/rundb/run_write.h"
+#include "probe/base/exchange.h"
 
 /* Step numbers by the id of a name in run.db, so that each name is parsed once in a whole
  * import. */
@@ -98,7 +98,7 @@ bool mstx__import_has_problem(const struct mstx_import *im, const char *file);
  * found. */
 void mstx__import_write_problems(struct mstx_import *im);
 void mstx__import_put_problems(const struct mstx_import *im, struct ms_buf *b);
-enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct mstx_taker *t,
+enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct ms_taker *t,
                                       struct ms_err *err) MS_MUST_USE;
 void mstx__import_free_problems(struct mstx_import *im);
 
@@ -106,7 +106,7 @@ void mstx__import_free_problems(struct mstx_import *im);
 enum ms_rc mstx__import_learn_clock(struct mstx_import *im, const struct mstx_proc *p,
                                     struct ms_err *err) MS_MUST_USE;
 void mstx__import_put_clocks(const struct mstx_import *im, struct ms_buf *b);
-enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct mstx_taker *t,
+enum ms_rc mstx__import_take_clocks(struct mstx_import *im, struct ms_taker *t,
                                     struct ms_err *err) MS_MUST_USE;
 enum ms_rc mstx__import_fit_clocks(struct mstx_import *im, struct ms_err *err) MS_MUST_USE;
 

@@ -73,10 +73,10 @@ static void put_limits(struct mstx_import *im, struct ms_buf *b)
             sum += next;
             at++;
         }
-        mstx__put_bytes(b, &at, sizeof at);
+        ms_put_bytes(b, &at, sizeof at);
     }
     at = im->procs.list.n;
-    mstx__put_bytes(b, &at, sizeof at);
+    ms_put_bytes(b, &at, sizeof at);
 }
 
 static enum ms_rc find_processes(struct mstx_import *im, const char *dir, struct ms_buf *b,
@@ -89,17 +89,17 @@ static enum ms_rc find_processes(struct mstx_import *im, const char *dir, struct
                        dir);
     put_limits(im, b);
     for (size_t i = 0; i < im->procs.list.n; i++)
-        mstx__put_text(b, ms_str_of(im->procs.list.p[i].dir));
+        ms_put_text(b, ms_str_of(im->procs.list.p[i].dir));
     return ms_buf_check(b, err);
 }
 
-static enum ms_rc take_list(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
+static enum ms_rc take_list(struct mstx_import *im, struct ms_taker *t, struct ms_err *err)
 {
     while (t->n != 0 && !t->bad) {
         struct mstx_proc *p = ms_vec_push(&im->procs.list);
         if (p == NULL)
             return ms_no_memory(err);
-        *p = (struct mstx_proc){.dir = ms_str_dup(mstx__take_text(t))};
+        *p = (struct mstx_proc){.dir = ms_str_dup(ms_take_text(t))};
         if (p->dir == NULL)
             return ms_no_memory(err);
     }
@@ -108,16 +108,16 @@ static enum ms_rc take_list(struct mstx_import *im, struct mstx_taker *t, struct
 
 enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     const bool is_first = ms_par_rank(im->par) == 0;
     enum ms_rc rc =
-        mstx__share_result(im->par, is_first ? find_processes(im, dir, &b, err) : MS_OK, err);
+        ms_share_result(im->par, is_first ? find_processes(im, dir, &b, err) : MS_OK, err);
     if (rc == MS_OK)
-        rc = mstx__share_from_first(im->par, &b, err);
-    struct mstx_taker t = {b.p, b.n, false};
+        rc = ms_share_from_first(im->par, &b, err);
+    struct ms_taker t = {b.p, b.n, false};
     for (unsigned i = 0; rc == MS_OK && i < ms_par_size(im->par); i++) {
         uint64_t end;
-        mstx__take_bytes(&t, &end, sizeof end);
+        ms_take_bytes(&t, &end, sizeof end);
         if (i < ms_par_rank(im->par))
             im->from = (size_t)end;
         if (i == ms_par_rank(im->par))
@@ -132,7 +132,7 @@ enum ms_rc mstx__import_divide(struct mstx_import *im, const char *dir, struct m
     if (rc == MS_OK && n != 0)
         memset(im->seen.p, 0, n * sizeof *im->seen.p);
     im->seen.n = rc == MS_OK ? n : 0;
-    return mstx__share_result(im->par, rc, err);
+    return ms_share_result(im->par, rc, err);
 }
 
 /* ---- exchange after the first pass ---------------------------------------------------- */
@@ -142,24 +142,24 @@ static void put_learnt(const struct mstx_import *im, struct ms_buf *b)
     ms_assert(im->from <= im->to && im->to <= im->seen.n);
     const uint64_t n = im->to - im->from, texts = mstx__writer_texts(im->w);
     mstx__import_put_clocks(im, b);
-    mstx__put_bytes(b, &n, sizeof n);
+    ms_put_bytes(b, &n, sizeof n);
     for (size_t i = im->from; i < im->to; i++) {
-        mstx__put_bytes(b, &im->seen.p[i].records, sizeof im->seen.p[i].records);
-        mstx__put_bytes(b, &im->seen.p[i].id, sizeof im->seen.p[i].id);
-        mstx__put_bytes(b, &im->seen.p[i].size, sizeof im->seen.p[i].size);
+        ms_put_bytes(b, &im->seen.p[i].records, sizeof im->seen.p[i].records);
+        ms_put_bytes(b, &im->seen.p[i].id, sizeof im->seen.p[i].id);
+        ms_put_bytes(b, &im->seen.p[i].size, sizeof im->seen.p[i].size);
     }
-    mstx__put_bytes(b, &texts, sizeof texts);
+    ms_put_bytes(b, &texts, sizeof texts);
     for (uint32_t i = 1; i <= texts; i++)
-        mstx__put_text(b, mstx__writer_text_of(im->w, i));
-    mstx__put_bytes(b, im->groups.p, im->groups.n);
+        ms_put_text(b, mstx__writer_text_of(im->w, i));
+    ms_put_bytes(b, im->groups.p, im->groups.n);
 }
 
-static enum ms_rc take_groups(struct mstx_import *im, struct mstx_taker *t, struct ms_err *err)
+static enum ms_rc take_groups(struct mstx_import *im, struct ms_taker *t, struct ms_err *err)
 {
     while (t->n != 0 && !t->bad) {
         struct mstx_comm_known g;
         bool is_new;
-        if (!mstx__comm_group_parse(mstx__take_text(t), &g))
+        if (!mstx__comm_group_parse(ms_take_text(t), &g))
             continue;
         MS_TRY(mstx__comm_writer_meet(im->comm, &g, &is_new, err));
         if (is_new)
@@ -169,21 +169,21 @@ static enum ms_rc take_groups(struct mstx_import *im, struct mstx_taker *t, stru
     return im->cluster.no_memory ? ms_no_memory(err) : MS_OK;
 }
 
-static enum ms_rc take_learnt(struct mstx_import *im, struct mstx_taker *t, size_t *at,
+static enum ms_rc take_learnt(struct mstx_import *im, struct ms_taker *t, size_t *at,
                               struct ms_err *err)
 {
     uint64_t n, texts;
     MS_TRY(mstx__import_take_clocks(im, t, err));
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad && *at < im->seen.n; i++, ++*at) {
         struct mstx_seen *s = &im->seen.p[*at];
-        mstx__take_bytes(t, &s->records, sizeof s->records);
-        mstx__take_bytes(t, &s->id, sizeof s->id);
-        mstx__take_bytes(t, &s->size, sizeof s->size);
+        ms_take_bytes(t, &s->records, sizeof s->records);
+        ms_take_bytes(t, &s->id, sizeof s->id);
+        ms_take_bytes(t, &s->size, sizeof s->size);
     }
-    mstx__take_bytes(t, &texts, sizeof texts);
+    ms_take_bytes(t, &texts, sizeof texts);
     for (uint64_t i = 0; i < texts && !t->bad; i++)
-        mstx__writer_text(im->w, mstx__take_text(t));
+        mstx__writer_text(im->w, ms_take_text(t));
     return take_groups(im, t, err);
 }
 
@@ -213,12 +213,12 @@ static enum ms_rc new_comm(struct mstx_import *im, struct ms_err *err)
 
 enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
-    struct mstx_messages all;
+    struct ms_buf b = {.max = MS_SHARE_MAX};
+    struct ms_gathered all;
     size_t at = 0;
     if (mine == MS_OK)
         put_learnt(im, &b);
-    enum ms_rc rc = mstx__share_all(im->par, &b, mine, &all, err);
+    enum ms_rc rc = ms_share_all(im->par, &b, mine, &all, err);
     ms_buf_free(&b);
     if (rc != MS_OK)
         return rc;
@@ -226,14 +226,14 @@ enum ms_rc mstx__import_exchange(struct mstx_import *im, enum ms_rc mine, struct
     mstx__writer_forget_texts(im->w);
     rc = new_comm(im, err);
     for (unsigned i = 0; rc == MS_OK && i < ms_par_size(im->par); i++) {
-        struct mstx_taker t = mstx__message(&all, i);
+        struct ms_taker t = ms_gathered_message(&all, i);
         rc = take_learnt(im, &t, &at, err);
     }
-    mstx__messages_free(&all);
+    ms_gathered_free(&all);
     number_processes(im);
     if (rc == MS_OK && ms_par_rank(im->par) != 0)
         mstx__comm_writer_part(im->comm);
-    return mstx__share_result(im->par, rc, err);
+    return ms_share_result(im->par, rc, err);
 }
 
 /* ---- one database out of the parts -------------------------------------------------- */
@@ -419,12 +419,12 @@ static enum ms_rc take_part(struct merging *m, struct ms_str path, struct ms_err
 /* Commits the part of this process and sends its path and the problems to process 0. */
 static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     enum ms_rc rc = mstx__writer_commit_part(im->w, im->texts, err);
     im->w = NULL;
-    rc = mstx__share_result(im->par, rc, err);
+    rc = ms_share_result(im->par, rc, err);
     if (rc == MS_OK) {
-        mstx__put_text(&b, ms_str_of(path));
+        ms_put_text(&b, ms_str_of(path));
         mstx__import_put_problems(im, &b);
         rc = ms_buf_check(&b, err);
     }
@@ -437,11 +437,11 @@ static enum ms_rc send_part(struct mstx_import *im, const char *path, struct ms_
 static enum ms_rc receive_part(struct merging *m, unsigned from, struct ms_err *err)
 {
     ms_assert(from >= 1 && from < ms_par_size(m->im->par));
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     unsigned who;
     enum ms_rc rc = ms_par_recv(m->im->par, (int)from, &b, &who, err);
-    struct mstx_taker t = {b.p, b.n, false};
-    const struct ms_str path = mstx__take_text(&t);
+    struct ms_taker t = {b.p, b.n, false};
+    const struct ms_str path = ms_take_text(&t);
     if (rc == MS_OK)
         rc = take_part(m, path, err);
     if (rc == MS_OK)
@@ -473,7 +473,7 @@ static void end_merging(struct merging *m)
 static enum ms_rc receive_parts(struct mstx_import *im, struct ms_err *err)
 {
     struct merging m = {.im = im, .s = mstx__writer_store(im->w)};
-    enum ms_rc rc = mstx__share_result(im->par, begin_merging(&m, err), err);
+    enum ms_rc rc = ms_share_result(im->par, begin_merging(&m, err), err);
     for (unsigned i = 1; rc == MS_OK && i < ms_par_size(im->par); i++)
         rc = receive_part(&m, i, err);
     end_merging(&m);

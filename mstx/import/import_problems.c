@@ -50,27 +50,27 @@ void mstx__import_write_problems(struct mstx_import *im)
 void mstx__import_put_problems(const struct mstx_import *im, struct ms_buf *b)
 {
     const uint64_t n = im->problem.n;
-    mstx__put_bytes(b, &n, sizeof n);
+    ms_put_bytes(b, &n, sizeof n);
     for (size_t i = 0; i < im->problem.n; i++) {
         const struct mstx_import_problem *p = &im->problem.p[i];
-        mstx__put_bytes(b, &p->process, sizeof p->process);
-        mstx__put_text(b, ms_str_of(p->file));
-        mstx__put_text(b, ms_str_of(p->text));
+        ms_put_bytes(b, &p->process, sizeof p->process);
+        ms_put_text(b, ms_str_of(p->file));
+        ms_put_text(b, ms_str_of(p->text));
     }
 }
 
-enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct mstx_taker *t,
+enum ms_rc mstx__import_take_problems(struct mstx_import *im, struct ms_taker *t,
                                       struct ms_err *err)
 {
     uint64_t n;
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_import_problem *p = ms_vec_push(&im->problem);
         if (p == NULL)
             return ms_no_memory(err);
-        mstx__take_bytes(t, &p->process, sizeof p->process);
-        p->file = ms_str_dup(mstx__take_text(t));
-        p->text = ms_str_dup(mstx__take_text(t));
+        ms_take_bytes(t, &p->process, sizeof p->process);
+        p->file = ms_str_dup(ms_take_text(t));
+        p->text = ms_str_dup(ms_take_text(t));
         if (p->file == NULL || p->text == NULL)
             return ms_no_memory(err);
     }

@@ -15,8 +15,8 @@
 #include "mstx/cluster/join.h"
 #include "mstx/cluster/links.h"
 #include "mstx/format/note_kinds.h"
-#include "mstx/import/exchange.h"
 #include "mstx/rundb/packed_tables.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -29,18 +29,18 @@
 static void put_known(const struct mstx_cluster *c, struct ms_buf *b)
 {
     const uint64_t hosts = c->host.n, groups = c->group.n;
-    mstx__put_bytes(b, &hosts, sizeof hosts);
+    ms_put_bytes(b, &hosts, sizeof hosts);
     for (size_t i = 0; i < c->host.n; i++)
-        mstx__put_text(b, ms_str_of(c->host.p[i]));
-    mstx__put_items(b, &c->process);
-    mstx__put_items(b, &c->step);
-    mstx__put_bytes(b, &groups, sizeof groups);
+        ms_put_text(b, ms_str_of(c->host.p[i]));
+    ms_put_items(b, &c->process);
+    ms_put_items(b, &c->step);
+    ms_put_bytes(b, &groups, sizeof groups);
     for (size_t i = 0; i < c->group.n; i++) {
         const struct mstx_cl_group *g = &c->group.p[i];
-        mstx__put_bytes(b, &g->calls, sizeof g->calls);
-        mstx__put_bytes(b, &g->first_seq, sizeof g->first_seq);
-        mstx__put_bytes(b, &g->last_seq, sizeof g->last_seq);
-        mstx__put_items(b, &g->members);
+        ms_put_bytes(b, &g->calls, sizeof g->calls);
+        ms_put_bytes(b, &g->first_seq, sizeof g->first_seq);
+        ms_put_bytes(b, &g->last_seq, sizeof g->last_seq);
+        ms_put_items(b, &g->members);
     }
 }
 
@@ -58,36 +58,36 @@ static void forget_known(struct mstx_cluster *c)
     }
 }
 
-static bool take_hosts(struct mstx_cluster *c, struct mstx_taker *t, size_t first)
+static bool take_hosts(struct mstx_cluster *c, struct ms_taker *t, size_t first)
 {
     MS_VEC(uint32_t) number = {0};
     uint64_t hosts;
-    mstx__take_bytes(t, &hosts, sizeof hosts);
+    ms_take_bytes(t, &hosts, sizeof hosts);
     for (uint64_t i = 0; i < hosts && !t->bad && !c->no_memory; i++) {
         uint32_t *slot = ms_vec_push(&number);
         c->no_memory |= slot == NULL;
         if (slot != NULL)
-            *slot = mstx__cluster_host(c, mstx__take_text(t));
+            *slot = mstx__cluster_host(c, ms_take_text(t));
     }
-    c->no_memory |= !mstx__take_items(t, &c->process);
+    c->no_memory |= !ms_take_items(t, &c->process);
     for (size_t i = first; i < c->process.n; i++)
         c->process.p[i].host = c->process.p[i].host < number.n ? number.p[c->process.p[i].host] : 0;
     ms_vec_free(&number);
     return !c->no_memory && !t->bad;
 }
 
-static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t processes)
+static bool take_counts(struct mstx_cl_group *g, struct ms_taker *t, uint32_t processes)
 {
     const size_t first = g->members.n;
     uint64_t calls;
     uint32_t first_seq, last_seq;
-    mstx__take_bytes(t, &calls, sizeof calls);
-    mstx__take_bytes(t, &first_seq, sizeof first_seq);
-    mstx__take_bytes(t, &last_seq, sizeof last_seq);
+    ms_take_bytes(t, &calls, sizeof calls);
+    ms_take_bytes(t, &first_seq, sizeof first_seq);
+    ms_take_bytes(t, &last_seq, sizeof last_seq);
     g->calls += calls;
     g->first_seq = first_seq < g->first_seq ? first_seq : g->first_seq;
     g->last_seq = last_seq > g->last_seq ? last_seq : g->last_seq;
-    if (!mstx__take_items(t, &g->members))
+    if (!ms_take_items(t, &g->members))
         return false;
     for (size_t m = first; m < g->members.n; m++)
         g->members.p[m] += processes;
@@ -95,17 +95,17 @@ static bool take_counts(struct mstx_cl_group *g, struct mstx_taker *t, uint32_t 
 }
 
 /* Appends the ranks, steps and counts of one process; its indices follow those appended before. */
-static bool take_known(struct mstx_cluster *c, struct mstx_taker *t)
+static bool take_known(struct mstx_cluster *c, struct ms_taker *t)
 {
     const size_t processes = c->process.n, steps = c->step.n;
     uint64_t groups;
-    if (!take_hosts(c, t, processes) || !mstx__take_items(t, &c->step))
+    if (!take_hosts(c, t, processes) || !ms_take_items(t, &c->step))
         return false;
     for (size_t i = processes; i < c->process.n; i++)
         c->process.p[i].first_step += (uint32_t)steps;
     for (size_t i = steps; i < c->step.n; i++)
         c->step.p[i].process += (uint32_t)processes;
-    mstx__take_bytes(t, &groups, sizeof groups);
+    ms_take_bytes(t, &groups, sizeof groups);
     for (uint64_t i = 0; i < groups && i < c->group.n && !t->bad; i++) {
         if (!take_counts(&c->group.p[i], t, (uint32_t)processes))
             return false;
@@ -123,16 +123,16 @@ static void move_calls(struct mstx_cl_call *p, size_t n, uint32_t processes, uin
 
 static enum ms_rc learn_ranks(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
-    struct mstx_messages all;
+    struct ms_buf b = {.max = MS_SHARE_MAX};
+    struct ms_gathered all;
     put_known(c, &b);
-    enum ms_rc rc = mstx__share_all(par, &b, MS_OK, &all, err);
+    enum ms_rc rc = ms_share_all(par, &b, MS_OK, &all, err);
     ms_buf_free(&b);
     if (rc != MS_OK)
         return rc;
     forget_known(c);
     for (unsigned i = 0; rc == MS_OK && i < ms_par_size(par); i++) {
-        struct mstx_taker t = mstx__message(&all, i);
+        struct ms_taker t = ms_gathered_message(&all, i);
         if (i == ms_par_rank(par)) {
             const uint32_t processes = (uint32_t)c->process.n, steps = (uint32_t)c->step.n;
             move_calls(c->coll.p, c->coll.n, processes, steps);
@@ -142,8 +142,8 @@ static enum ms_rc learn_ranks(struct mstx_cluster *c, struct ms_par *par, struct
             rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the message of process %u is damaged", i)
                        : ms_no_memory(err);
     }
-    mstx__messages_free(&all);
-    return mstx__share_result(par, rc, err);
+    ms_gathered_free(&all);
+    return ms_share_result(par, rc, err);
 }
 
 /* ---- the owner of each collective ------------------------------------------------------------ */
@@ -232,18 +232,18 @@ static void find_owners(struct deal *d, const mstx_cl_calls *v)
 
 static enum ms_rc share_counts(struct deal *d, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
-    struct mstx_messages all;
-    mstx__put_bytes(&b, d->to, d->k * sizeof *d->to);
-    enum ms_rc rc = mstx__share_all(d->par, &b, MS_OK, &all, err);
+    struct ms_buf b = {.max = MS_SHARE_MAX};
+    struct ms_gathered all;
+    ms_put_bytes(&b, d->to, d->k * sizeof *d->to);
+    enum ms_rc rc = ms_share_all(d->par, &b, MS_OK, &all, err);
     ms_buf_free(&b);
     for (unsigned i = 0; rc == MS_OK && i < d->k; i++) {
-        struct mstx_taker t = mstx__message(&all, i);
+        struct ms_taker t = ms_gathered_message(&all, i);
         for (unsigned p = 0; p <= ms_par_rank(d->par); p++)
-            mstx__take_bytes(&t, &d->from[i], sizeof d->from[i]);
+            ms_take_bytes(&t, &d->from[i], sizeof d->from[i]);
     }
     if (rc == MS_OK)
-        mstx__messages_free(&all);
+        ms_gathered_free(&all);
     return rc;
 }
 
@@ -331,10 +331,10 @@ static enum ms_rc pass_calls_on(struct deal *d, struct ms_err *err)
     d->from = ms_calloc(d->k, sizeof *d->from);
     d->owner = ms_calloc(d->given->n + 1, sizeof *d->owner);
     const bool ok = d->to != NULL && d->from != NULL && d->owner != NULL;
-    MS_TRY(mstx__share_result(d->par, ok ? MS_OK : ms_no_memory(err), err));
+    MS_TRY(ms_share_result(d->par, ok ? MS_OK : ms_no_memory(err), err));
     find_owners(d, d->given);
     MS_TRY(share_counts(d, err));
-    MS_TRY(mstx__share_result(d->par, make_room(d) ? MS_OK : ms_no_memory(err), err));
+    MS_TRY(ms_share_result(d->par, make_room(d) ? MS_OK : ms_no_memory(err), err));
     return exchange_calls(d, err);
 }
 
@@ -349,7 +349,7 @@ static enum ms_rc deal_calls(struct mstx_cluster *c, struct ms_par *par, const s
                      .k = ms_par_size(par),
                      .end = is_coll ? end : NULL,
                      .given = given,
-                     .got = {.max = MSTX_SHARE_MAX}};
+                     .got = {.max = MS_SHARE_MAX}};
     enum ms_rc rc = pass_calls_on(&d, err);
     if (rc == MS_OK) {
         ms_vec_free(given);
@@ -370,7 +370,7 @@ enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, doubl
 {
     ms_assert(less >= 0 && less < 1);
     const unsigned k = ms_par_size(par), own = ms_par_rank(par);
-    enum ms_rc rc = mstx__share_result(par, c->no_memory ? ms_no_memory(err) : MS_OK, err);
+    enum ms_rc rc = ms_share_result(par, c->no_memory ? ms_no_memory(err) : MS_OK, err);
     if (rc == MS_OK && k > 1)
         rc = learn_ranks(c, par, err);
     if (rc != MS_OK)
@@ -379,7 +379,7 @@ enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, doubl
     if (k == 1)
         return MS_OK;
     size_t *end = ms_calloc(k, sizeof *end);
-    rc = mstx__share_result(par, end != NULL ? MS_OK : ms_no_memory(err), err);
+    rc = ms_share_result(par, end != NULL ? MS_OK : ms_no_memory(err), err);
     if (rc == MS_OK) {
         deal_out(c, k, less, end);
         rc = deal_calls(c, par, end, true, err);
@@ -399,35 +399,35 @@ enum ms_rc mstx__cluster_share(struct mstx_cluster *c, struct ms_par *par, doubl
 static void put_notes(struct ms_buf *b, const struct mstx_cl_note *p, size_t n)
 {
     const uint64_t count = n;
-    mstx__put_bytes(b, &count, sizeof count);
+    ms_put_bytes(b, &count, sizeof count);
     for (size_t i = 0; i < n; i++) {
-        mstx__put_bytes(b, &p[i].rank, sizeof p[i].rank);
-        mstx__put_bytes(b, &p[i].value, sizeof p[i].value);
-        mstx__put_bytes(b, &p[i].at_ns, sizeof p[i].at_ns);
-        mstx__put_bytes(b, &p[i].group, sizeof p[i].group);
-        mstx__put_bytes(b, &p[i].seq, sizeof p[i].seq);
-        mstx__put_bytes(b, &p[i].message.n, sizeof p[i].message.n);
-        mstx__put_bytes(b, p[i].message.args, p[i].message.n);
+        ms_put_bytes(b, &p[i].rank, sizeof p[i].rank);
+        ms_put_bytes(b, &p[i].value, sizeof p[i].value);
+        ms_put_bytes(b, &p[i].at_ns, sizeof p[i].at_ns);
+        ms_put_bytes(b, &p[i].group, sizeof p[i].group);
+        ms_put_bytes(b, &p[i].seq, sizeof p[i].seq);
+        ms_put_bytes(b, &p[i].message.n, sizeof p[i].message.n);
+        ms_put_bytes(b, p[i].message.args, p[i].message.n);
     }
 }
 
-static void take_note(struct mstx_taker *t, struct mstx_cl_note *n)
+static void take_note(struct ms_taker *t, struct mstx_cl_note *n)
 {
-    mstx__take_bytes(t, &n->rank, sizeof n->rank);
-    mstx__take_bytes(t, &n->value, sizeof n->value);
-    mstx__take_bytes(t, &n->at_ns, sizeof n->at_ns);
-    mstx__take_bytes(t, &n->group, sizeof n->group);
-    mstx__take_bytes(t, &n->seq, sizeof n->seq);
-    mstx__take_bytes(t, &n->message.n, sizeof n->message.n);
+    ms_take_bytes(t, &n->rank, sizeof n->rank);
+    ms_take_bytes(t, &n->value, sizeof n->value);
+    ms_take_bytes(t, &n->at_ns, sizeof n->at_ns);
+    ms_take_bytes(t, &n->group, sizeof n->group);
+    ms_take_bytes(t, &n->seq, sizeof n->seq);
+    ms_take_bytes(t, &n->message.n, sizeof n->message.n);
     t->bad |= n->message.n >= sizeof n->message.args;
     if (!t->bad)
-        mstx__take_bytes(t, n->message.args, n->message.n);
+        ms_take_bytes(t, n->message.args, n->message.n);
 }
 
-static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
+static bool take_quarrels(struct mstx_cluster *c, struct ms_taker *t)
 {
     uint64_t n;
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_cl_note *slot = ms_vec_push(&c->quarrel);
         if (slot == NULL)
@@ -440,10 +440,10 @@ static bool take_quarrels(struct mstx_cluster *c, struct mstx_taker *t)
     return true;
 }
 
-static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
+static bool take_missing(struct mstx_cluster *c, struct ms_taker *t)
 {
     uint64_t n;
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     for (uint64_t i = 0; i < n && !t->bad; i++) {
         struct mstx_cl_note *slot = ms_vec_push(&c->missing);
         if (slot == NULL)
@@ -458,33 +458,33 @@ static bool take_missing(struct mstx_cluster *c, struct mstx_taker *t)
 
 static void put_found(const struct mstx_cluster *c, struct ms_buf *b)
 {
-    mstx__put_bytes(b, &c->strange, sizeof c->strange);
+    ms_put_bytes(b, &c->strange, sizeof c->strange);
     for (size_t i = 0; i < c->step.n; i++) {
-        mstx__put_bytes(b, &c->step.p[i].waiting_ns, sizeof c->step.p[i].waiting_ns);
-        mstx__put_bytes(b, &c->step.p[i].blame_ns, sizeof c->step.p[i].blame_ns);
+        ms_put_bytes(b, &c->step.p[i].waiting_ns, sizeof c->step.p[i].waiting_ns);
+        ms_put_bytes(b, &c->step.p[i].blame_ns, sizeof c->step.p[i].blame_ns);
     }
     put_notes(b, c->quarrel.p, c->quarrel.n);
     put_notes(b, c->missing.p, c->missing.n);
-    mstx__put_items(b, &c->link);
-    mstx__put_items(b, &c->open);
+    ms_put_items(b, &c->link);
+    ms_put_items(b, &c->open);
 }
 
-static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
+static bool take_found(struct mstx_cluster *c, struct ms_taker *t)
 {
     const size_t links = c->link.n, open = c->open.n;
     const size_t quarrels = c->quarrel.n, missing = c->missing.n;
     uint64_t strange;
-    mstx__take_bytes(t, &strange, sizeof strange);
+    ms_take_bytes(t, &strange, sizeof strange);
     c->strange += strange;
     for (size_t i = 0; i < c->step.n; i++) {
         int64_t waiting, blame;
-        mstx__take_bytes(t, &waiting, sizeof waiting);
-        mstx__take_bytes(t, &blame, sizeof blame);
+        ms_take_bytes(t, &waiting, sizeof waiting);
+        ms_take_bytes(t, &blame, sizeof blame);
         c->step.p[i].waiting_ns += waiting;
         c->step.p[i].blame_ns += blame;
     }
-    if (!take_quarrels(c, t) || !take_missing(c, t) || !mstx__take_items(t, &c->link) ||
-        !mstx__take_items(t, &c->open))
+    if (!take_quarrels(c, t) || !take_missing(c, t) || !ms_take_items(t, &c->link) ||
+        !ms_take_items(t, &c->open))
         return false;
     mstx__cluster_forget_repeated(c, quarrels, missing);
     for (size_t i = links; i < c->link.n; i++)
@@ -494,22 +494,22 @@ static bool take_found(struct mstx_cluster *c, struct mstx_taker *t)
 
 enum ms_rc mstx__cluster_gather(struct mstx_cluster *c, struct ms_par *par, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
-    struct mstx_messages all;
+    struct ms_buf b = {.max = MS_SHARE_MAX};
+    struct ms_gathered all;
     const bool is_first = ms_par_rank(par) == 0;
     const enum ms_rc mine = c->no_memory ? ms_no_memory(err) : MS_OK;
     if (ms_par_size(par) == 1)
         return mine;
     if (!is_first && mine == MS_OK)
         put_found(c, &b);
-    enum ms_rc rc = mstx__share_gather(par, &b, mine, &all, err);
+    enum ms_rc rc = ms_share_gather(par, &b, mine, &all, err);
     ms_buf_free(&b);
     for (unsigned i = 1; rc == MS_OK && is_first && i < ms_par_size(par); i++) {
-        struct mstx_taker t = mstx__message(&all, i);
+        struct ms_taker t = ms_gathered_message(&all, i);
         if (!take_found(c, &t) || t.bad)
             rc = t.bad ? ms_fail(err, MS_E_INTERNAL, "the results of process %u are damaged", i)
                        : ms_no_memory(err);
     }
-    mstx__messages_free(&all);
+    ms_gathered_free(&all);
     return rc;
 }

@@ -104,6 +104,12 @@ int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row)
     return c->rank.p[low];
 }
 
+const struct mstx__comm_kind *mstx__comm_kind(const struct mstx__comm_rows *c, size_t row)
+{
+    ms_assert(row < c->kind_of.n);
+    return &c->kind.p[c->kind_of.p[row]];
+}
+
 #define IS_LONG UINT32_MAX
 
 int64_t mstx__comm_dur(const struct mstx__comm_rows *c, size_t row)
@@ -153,35 +159,44 @@ static bool keep_times(struct mstx__comm_rows *c, int64_t start, int64_t dur)
 {
     const size_t row = c->row.n - 1;
     const bool is_short = dur >= 0 && dur < (int64_t)IS_LONG;
-    int64_t *slot = c->has_starts ? ms_vec_push(&c->start) : NULL;
+    const bool has_starts = (c->wanted & MSTX_COMM_STARTS) != 0;
+    int64_t *slot = has_starts ? ms_vec_push(&c->start) : NULL;
     struct mstx__comm_long *longer = is_short ? NULL : ms_vec_push(&c->longer);
     c->row.p[row].dur = is_short ? (uint32_t)dur : IS_LONG;
     if (slot != NULL)
         *slot = start;
     if (longer != NULL)
         *longer = (struct mstx__comm_long){row, dur};
-    return (slot != NULL || !c->has_starts) && (longer != NULL || is_short);
+    return (slot != NULL || !has_starts) && (longer != NULL || is_short);
+}
+
+/* Keeps the kind of the last row. */
+static bool keep_kind(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
+                      const struct mstx__cell *cell)
+{
+    struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE, MSTX_NO_VALUE};
+    uint32_t *slot = ms_vec_push(&c->kind_of);
+    if (rows->columns > MSTX_COMM_BYTES)
+        kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
+    if (rows->columns > MSTX_COMM_STEP)
+        kind.step = number_of(&cell[MSTX_COMM_STEP]);
+    return slot != NULL && put_text(c, rows, &cell[MSTX_COMM_TYPE], &kind.type) &&
+           (rows->columns <= MSTX_COMM_DTYPE ||
+            put_text(c, rows, &cell[MSTX_COMM_DTYPE], &kind.dtype)) &&
+           put_kind(c, &kind, slot);
 }
 
 static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
                      const struct mstx__cell *cell)
 {
-    struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE, MSTX_NO_VALUE};
     struct mstx__comm_row *row = ms_vec_push(&c->row);
     uint32_t group;
     if (row == NULL ||
         !keep_times(c, number_of(&cell[MSTX_COMM_START]), number_of(&cell[MSTX_COMM_DUR])))
         return false;
-    if (rows->columns > MSTX_COMM_BYTES)
-        kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
-    if (rows->columns > MSTX_COMM_STEP)
-        kind.step = number_of(&cell[MSTX_COMM_STEP]);
     return put_text(c, rows, &cell[MSTX_COMM_GROUP], &group) &&
            put_op(c, group, mstx__cell_text(rows, &cell[MSTX_COMM_NAME]), &row->op) &&
-           put_text(c, rows, &cell[MSTX_COMM_TYPE], &kind.type) &&
-           (rows->columns <= MSTX_COMM_DTYPE ||
-            put_text(c, rows, &cell[MSTX_COMM_DTYPE], &kind.dtype)) &&
-           put_kind(c, &kind, &row->kind);
+           ((c->wanted & MSTX_COMM_KINDS) == 0 || keep_kind(c, rows, cell));
 }
 
 static enum ms_rc keep_rank(void *ctx, size_t query, int64_t rank,
@@ -207,9 +222,9 @@ static enum ms_rc keep_rank(void *ctx, size_t query, int64_t rank,
 }
 
 enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_query *q,
-                                bool with_starts, struct mstx__comm_rows *out, struct ms_err *err)
+                                unsigned wanted, struct mstx__comm_rows *out, struct ms_err *err)
 {
-    *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX), .has_starts = with_starts};
+    *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX), .wanted = wanted};
     if (out->arena == NULL)
         return ms_no_memory(err);
     return mstx__recipe_visit_rows(r, q, 1, keep_rank, out, err);
@@ -219,6 +234,7 @@ void mstx__comm_rows_free(struct mstx__comm_rows *c)
 {
     ms_vec_free(&c->row);
     ms_vec_free(&c->longer);
+    ms_vec_free(&c->kind_of);
     ms_vec_free(&c->start);
     ms_vec_free(&c->kind);
     ms_vec_free(&c->rank);
@@ -235,12 +251,9 @@ enum ms_rc mstx__comm_order_new(struct mstx__comm_order *out, const struct mstx_
                                 uint32_t classes, mstx__comm_class_fn class_of, void *ctx,
                                 struct ms_err *err)
 {
-    out->first = ms_calloc((size_t)classes + 2, sizeof *out->first);
-    out->row = ms_alloc((c->row.n + 1) * sizeof *out->row);
-    if (out->first == NULL || out->row == NULL) {
-        mstx__comm_order_free(out);
+    *out = (struct mstx__comm_order){ms_calloc((size_t)classes + 2, sizeof *out->first), NULL};
+    if (out->first == NULL)
         return ms_no_memory(err);
-    }
     /* Counts lie two places behind their class, so that filling turns them into first places. */
     for (size_t i = 0; i < c->row.n; i++) {
         const uint32_t class = class_of(ctx, i);
@@ -249,6 +262,11 @@ enum ms_rc mstx__comm_order_new(struct mstx__comm_order *out, const struct mstx_
     }
     for (size_t k = 2; k < (size_t)classes + 2; k++)
         out->first[k] += out->first[k - 1];
+    out->row = ms_alloc((out->first[(size_t)classes + 1] + 1) * sizeof *out->row);
+    if (out->row == NULL) {
+        mstx__comm_order_free(out);
+        return ms_no_memory(err);
+    }
     for (size_t i = 0; i < c->row.n; i++) {
         const uint32_t class = class_of(ctx, i);
         if (class < classes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm_rows: the communication operations of all ranks in memory, 12 bytes each, 20 with their starts.
+ * comm_rows: the communication operations of all ranks in memory, 8 bytes each, 12 with their kinds and
+ * 16 with their starts.
  *
  * An operation that several ranks take part in has one entry with its name and its group; a row
  * says when one rank took part in it. Rows of a rank lie together, so a row needs no rank.
@@ -30,8 +31,8 @@ enum mstx__comm_column {
 };
 
 struct mstx__comm_row {
-    uint32_t op, kind; /* places in the lists below */
-    uint32_t dur;      /* mstx__comm_dur */
+    uint32_t op;  /* its place in the map below */
+    uint32_t dur; /* mstx__comm_dur */
 };
 /* The duration of a row that does not fit into 32 bits, or is NULL. */
 struct mstx__comm_long {
@@ -52,8 +53,9 @@ enum { MSTX_COMM_MET = 256 };
 struct mstx__comm_rows {
     MS_VEC(struct mstx__comm_row) row;
     MS_VEC(struct mstx__comm_long) longer; /* by row */
+    MS_VEC(uint32_t) kind_of;              /* by row; empty unless wanted */
     MS_VEC(int64_t) start;                 /* by row; empty unless wanted */
-    bool has_starts;
+    unsigned wanted;                       /* MSTX_COMM_KINDS, MSTX_COMM_STARTS */
     MS_VEC(struct mstx__comm_kind) kind;
     MS_VEC(int64_t) rank; /* ranks that have been read */
     MS_VEC(size_t) end;   /* of the rows of each of these ranks */
@@ -65,9 +67,12 @@ struct mstx__comm_rows {
     struct ms_arena *arena;
 };
 
+/* What a recipe wants to know of each row besides its operation and duration. */
+enum { MSTX_COMM_KINDS = 1, MSTX_COMM_STARTS = 2 };
+
 /* Reads the operations of all ranks by a query with the columns above. */
 enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_query *q,
-                                bool with_starts, struct mstx__comm_rows *out,
+                                unsigned wanted, struct mstx__comm_rows *out,
                                 struct ms_err *err) MS_MUST_USE;
 void mstx__comm_rows_free(struct mstx__comm_rows *c);
 
@@ -79,6 +84,8 @@ uint32_t mstx__comm_group(const struct mstx__comm_rows *c, uint32_t op);
 struct ms_str mstx__comm_name(const struct mstx__comm_rows *c, uint32_t op);
 /* Tells whether a name is that of a transfer between two ranks, in whatever case. */
 bool mstx__is_transfer(struct ms_str name);
+/* Returns the kind of a row, where kinds were wanted. */
+const struct mstx__comm_kind *mstx__comm_kind(const struct mstx__comm_rows *c, size_t row);
 /* Returns the duration of a row in ns, or MSTX_NO_VALUE. */
 int64_t mstx__comm_dur(const struct mstx__comm_rows *c, size_t row);
 /* Returns the rank of a row. */

@@ -88,7 +88,7 @@ static bool list_types(struct types *t, const struct mstx__comm_rows *c)
 static uint32_t type_of_row(void *ctx, size_t row)
 {
     const struct types *t = ctx;
-    const uint32_t type = t->c->kind.p[t->c->row.p[row].kind].type;
+    const uint32_t type = mstx__comm_kind(t->c, row)->type;
     return type != MSTX_NO_TEXT ? t->place[type] : UINT32_MAX;
 }
 
@@ -235,32 +235,31 @@ static enum ms_rc map_groups(struct sums *m, struct ms_err *err)
 
 /* Operations of one name, in whatever group. */
 struct named {
-    struct ms_str name;
     double sum;
-    size_t count; /* durations that are not NULL */
+    uint32_t op;    /* the first one of this name */
+    uint32_t count; /* durations that are not NULL */
     uint32_t place;
 };
 struct names {
     const struct mstx__comm_rows *c;
-    struct ms_map key;
     uint32_t *of; /* by operation: its name, or UINT32_MAX */
     MS_VEC(struct named) list;
     MS_VEC(uint32_t) top; /* the longest first */
 };
 
-static bool list_names(struct names *n)
+static bool list_names(struct names *n, struct ms_map *key)
 {
     const struct mstx__comm_rows *c = n->c;
     n->of = ms_alloc((c->op.keys.n + 1) * sizeof *n->of);
     for (uint32_t i = 0; i < c->op.keys.n && n->of != NULL; i++) {
         const struct ms_str name = mstx__comm_name(c, i);
         bool added = false;
-        n->of[i] = name.p != NULL ? ms_map_put(&n->key, name, &added) : UINT32_MAX;
+        n->of[i] = name.p != NULL ? ms_map_put(key, name, &added) : UINT32_MAX;
         struct named *slot = added ? ms_vec_push(&n->list) : NULL;
         if ((name.p != NULL && n->of[i] == MS_MAP_NONE) || (added && slot == NULL))
             return false;
         if (added)
-            *slot = (struct named){.name = name, .place = UINT32_MAX};
+            *slot = (struct named){.op = i, .place = UINT32_MAX};
     }
     return n->of != NULL;
 }
@@ -280,11 +279,13 @@ static void sum_names(struct names *n)
 /* Orders by mean, the longest first; names without a duration come last. */
 static int by_mean(const void *pa, const void *pb, void *ctx)
 {
-    const struct named *list = ctx;
-    const struct named *a = &list[*(const uint32_t *)pa], *b = &list[*(const uint32_t *)pb];
+    const struct names *n = ctx;
+    const struct named *a = &n->list.p[*(const uint32_t *)pa];
+    const struct named *b = &n->list.p[*(const uint32_t *)pb];
     const double x = a->count != 0 ? a->sum / (double)a->count : -INFINITY;
     const double y = b->count != 0 ? b->sum / (double)b->count : -INFINITY;
-    return x != y ? (x > y ? -1 : 1) : ms_str_cmp(a->name, b->name);
+    return x != y ? (x > y ? -1 : 1)
+                  : ms_str_cmp(mstx__comm_name(n->c, a->op), mstx__comm_name(n->c, b->op));
 }
 
 /* Chooses the names with the longest mean; a negative number chooses all, as LIMIT does. */
@@ -295,7 +296,7 @@ static bool choose_names(struct names *n, int64_t most)
     for (uint32_t i = 0; i < n->list.n; i++)
         n->top.p[i] = i;
     if (n->list.n != 0)
-        qsort_r(n->top.p, n->list.n, sizeof *n->top.p, by_mean, n->list.p);
+        qsort_r(n->top.p, n->list.n, sizeof *n->top.p, by_mean, n);
     n->top.n = most >= 0 && (uint64_t)most < n->list.n ? (size_t)most : n->list.n;
     for (uint32_t i = 0; i < n->top.n; i++)
         n->list.p[n->top.p[i]].place = i;
@@ -339,7 +340,7 @@ static enum ms_rc add_names(struct sums *m, const struct names *n, const struct 
                             struct ms_err *err)
 {
     for (size_t i = 0; i < n->top.n; i++)
-        MS_TRY(add_name(m, n->list.p[n->top.p[i]].name, o->row + o->first[i],
+        MS_TRY(add_name(m, mstx__comm_name(n->c, n->list.p[n->top.p[i]].op), o->row + o->first[i],
                         o->first[i + 1] - o->first[i], err));
     return MS_OK;
 }
@@ -347,11 +348,13 @@ static enum ms_rc add_names(struct sums *m, const struct names *n, const struct 
 static enum ms_rc list_longest(struct sums *m, int64_t most, struct ms_err *err)
 {
     struct names n = {.c = &m->c};
+    struct ms_map key = {0};
     struct mstx__comm_order o = {0};
     ms_stmt_free(m->add);
     m->add = NULL;
     MS_TRY(ms_store_prepare(m->s, &m->add, sql_add_top, err));
-    enum ms_rc rc = list_names(&n) ? MS_OK : ms_no_memory(err);
+    enum ms_rc rc = list_names(&n, &key) ? MS_OK : ms_no_memory(err);
+    ms_map_free(&key);
     if (rc == MS_OK) {
         sum_names(&n);
         rc = choose_names(&n, most) ? MS_OK : ms_no_memory(err);
@@ -361,7 +364,6 @@ static enum ms_rc list_longest(struct sums *m, int64_t most, struct ms_err *err)
     if (rc == MS_OK)
         rc = add_names(m, &n, &o, err);
     mstx__comm_order_free(&o);
-    ms_map_free(&n.key);
     ms_free(n.of);
     ms_vec_free(&n.list);
     ms_vec_free(&n.top);
@@ -373,11 +375,13 @@ static enum ms_rc list_longest(struct sums *m, int64_t most, struct ms_err *err)
 enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
 {
     struct sums m = {.s = r->s};
-    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, false, &m.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &hccl, MSTX_COMM_KINDS, &m.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_hccl, err);
     if (rc == MS_OK)
         rc = sum_types(&m, err);
+    ms_vec_free(&m.c.kind_of); /* kinds are not asked for again, and names take memory */
+    ms_vec_free(&m.x);
     if (rc == MS_OK)
         rc = map_groups(&m, err);
     if (rc == MS_OK)

@@ -4,8 +4,8 @@
  */
 #include "mstx/official/recipe_share.h"
 
-#include "mstx/import/exchange.h"
 #include "mstx/official/run_as_ascend.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/arena.h"
 #include "probe/base/assert.h"
@@ -21,24 +21,24 @@ struct server {
 };
 
 /* Takes a text that ends in a zero byte into the arena. */
-static const char *take_optional(struct mstx_taker *t, struct ms_arena *a, bool *ok)
+static const char *take_optional(struct ms_taker *t, struct ms_arena *a, bool *ok)
 {
     bool is_there;
-    mstx__take_bytes(t, &is_there, sizeof is_there);
+    ms_take_bytes(t, &is_there, sizeof is_there);
     if (t->bad || !is_there)
         return NULL;
-    const char *text = ms_arena_str(a, mstx__take_text(t)).p;
+    const char *text = ms_arena_str(a, ms_take_text(t)).p;
     *ok = *ok && text != NULL;
     return text;
 }
 
-static enum ms_rc take_files(struct server *s, struct mstx_taker *t, struct ms_arena *a,
+static enum ms_rc take_files(struct server *s, struct ms_taker *t, struct ms_arena *a,
                              struct ms_err *err)
 {
     bool ok = true;
     while (t->n != 0 && !t->bad && ok) {
         int64_t rank;
-        mstx__take_bytes(t, &rank, sizeof rank);
+        ms_take_bytes(t, &rank, sizeof rank);
         const char *profiler = take_optional(t, a, &ok), *analysis = take_optional(t, a, &ok);
         const struct mstx_rank_files f = {
             rank, profiler != NULL ? ms_str_dup(ms_str_of(profiler)) : NULL,
@@ -52,11 +52,11 @@ static enum ms_rc take_files(struct server *s, struct mstx_taker *t, struct ms_a
     return ok ? MS_OK : ms_no_memory(err);
 }
 
-static enum ms_rc open_input(struct server *s, struct mstx_taker *t, struct ms_arena *a,
+static enum ms_rc open_input(struct server *s, struct ms_taker *t, struct ms_arena *a,
                              struct ms_err *err)
 {
     bool ok = true;
-    mstx__take_bytes(t, &s->r.step, sizeof s->r.step);
+    ms_take_bytes(t, &s->r.step, sizeof s->r.step);
     const char *only = take_optional(t, a, &ok), *db = take_optional(t, a, &ok);
     if (!ok)
         return ms_no_memory(err);
@@ -67,17 +67,17 @@ static enum ms_rc open_input(struct server *s, struct mstx_taker *t, struct ms_a
     return mstx__run_ranks_list(s->run, only, &s->r.files, err);
 }
 
-static enum ms_rc take_queries(struct server *s, struct mstx_taker *t, struct ms_arena *a,
+static enum ms_rc take_queries(struct server *s, struct ms_taker *t, struct ms_arena *a,
                                struct ms_err *err)
 {
     bool ok = true;
     uint64_t number[2];
-    mstx__take_bytes(t, number, sizeof number);
+    ms_take_bytes(t, number, sizeof number);
     s->n = number[0] <= MSTX_QUERIES ? (size_t)number[0] : 0;
     s->unit = (size_t)number[1];
     for (size_t i = 0; i < s->n; i++) {
         struct mstx_rank_query *q = &s->q[i];
-        mstx__take_bytes(t, q, sizeof *q);
+        ms_take_bytes(t, q, sizeof *q);
         q->into = NULL;
         q->columns = take_optional(t, a, &ok);
         q->needs = take_optional(t, a, &ok);
@@ -88,12 +88,12 @@ static enum ms_rc take_queries(struct server *s, struct mstx_taker *t, struct ms
 
 static void put_rows(struct ms_buf *b, const struct mstx__rank_rows *rows)
 {
-    mstx__put_bytes(b, &rows->rc, sizeof rows->rc);
+    ms_put_bytes(b, &rows->rc, sizeof rows->rc);
     if (rows->rc != MS_OK)
-        mstx__put_bytes(b, &rows->why, sizeof rows->why);
-    mstx__put_bytes(b, &rows->columns, sizeof rows->columns);
-    mstx__put_items(b, &rows->cells);
-    mstx__put_counted(b, rows->text.p, rows->text.n, 1);
+        ms_put_bytes(b, &rows->why, sizeof rows->why);
+    ms_put_bytes(b, &rows->columns, sizeof rows->columns);
+    ms_put_items(b, &rows->cells);
+    ms_put_counted(b, rows->text.p, rows->text.n, 1);
 }
 
 static enum ms_rc read_rank(void *ctx, size_t item, unsigned worker, struct ms_err *err)
@@ -120,18 +120,18 @@ static enum ms_rc read_wave(struct server *s, struct ms_buf *b, struct ms_err *e
 static enum ms_rc serve_wave(struct server *s, size_t first, struct ms_err *err)
 {
     const unsigned own = ms_par_rank(s->r.par);
-    struct ms_buf rows = {.max = MSTX_SHARE_MAX}, b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf rows = {.max = MS_SHARE_MAX}, b = {.max = MS_SHARE_MAX};
     struct ms_err why = {0};
     s->first = mstx__share_end(&s->r, first, s->unit, own - 1);
     s->ranks = mstx__share_end(&s->r, first, s->unit, own) - s->first;
     if (s->ranks == 0)
         return MS_OK;
     const enum ms_rc read = read_wave(s, &rows, &why);
-    mstx__put_bytes(&b, &read, sizeof read);
+    ms_put_bytes(&b, &read, sizeof read);
     if (read != MS_OK)
-        mstx__put_bytes(&b, &why, sizeof why);
+        ms_put_bytes(&b, &why, sizeof why);
     else
-        mstx__put_bytes(&b, rows.p, rows.n);
+        ms_put_bytes(&b, rows.p, rows.n);
     enum ms_rc rc = ms_buf_check(&b, err);
     if (rc == MS_OK)
         rc = ms_par_send(s->r.par, 0, b.p, b.n, err);
@@ -140,7 +140,7 @@ static enum ms_rc serve_wave(struct server *s, size_t first, struct ms_err *err)
     return rc;
 }
 
-static enum ms_rc serve_queries(struct server *s, struct mstx_taker *t, struct ms_err *err)
+static enum ms_rc serve_queries(struct server *s, struct ms_taker *t, struct ms_err *err)
 {
     const unsigned last = ms_par_size(s->r.par) - 1;
     struct ms_arena *a = ms_arena_new((size_t)1 << 30);
@@ -158,22 +158,22 @@ static enum ms_rc serve_queries(struct server *s, struct mstx_taker *t, struct m
     return rc;
 }
 
-static enum ms_rc serve_input(struct server *s, struct mstx_taker *t, struct ms_err *err)
+static enum ms_rc serve_input(struct server *s, struct ms_taker *t, struct ms_err *err)
 {
     struct ms_arena *a = ms_arena_new((size_t)1 << 32);
     enum ms_rc rc = a != NULL ? open_input(s, t, a, err) : ms_no_memory(err);
     ms_arena_free(a);
-    return mstx__share_result(s->r.par, rc, err);
+    return ms_share_result(s->r.par, rc, err);
 }
 
 /* Obeys the next command of process 0. A failure that leaves process 0 waiting ends the job. */
 static enum ms_rc serve_command(struct server *s, bool *more, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     uint8_t what = MSTX_SHARE_END;
-    enum ms_rc rc = mstx__share_from_first(s->r.par, &b, err);
-    struct mstx_taker t = {b.p, b.n, false};
-    mstx__take_bytes(&t, &what, 1);
+    enum ms_rc rc = ms_share_from_first(s->r.par, &b, err);
+    struct ms_taker t = {b.p, b.n, false};
+    ms_take_bytes(&t, &what, 1);
     *more = rc == MS_OK && !t.bad && what != MSTX_SHARE_END;
     if (*more && what == MSTX_SHARE_QUERIES)
         rc = serve_queries(s, &t, err);
@@ -192,5 +192,5 @@ enum ms_rc mstx__share_serve(struct ms_par *par, struct ms_pool *pool, struct ms
         rc = serve_command(&s, &more, err);
     mstx__ascend_files_free(&s.r.files);
     mstx__run_ranks_close(s.run);
-    return rc == MS_OK ? mstx__share_result(par, MS_OK, err) : rc;
+    return rc == MS_OK ? ms_share_result(par, MS_OK, err) : rc;
 }

@@ -4,7 +4,7 @@
  */
 #include "mstx/official/recipe_share.h"
 
-#include "mstx/import/exchange.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -33,23 +33,23 @@ size_t mstx__share_end(const struct mstx_recipe *r, size_t first, size_t unit, u
 static void put_optional(struct ms_buf *b, const char *text)
 {
     const bool is_there = text != NULL;
-    mstx__put_bytes(b, &is_there, sizeof is_there);
+    ms_put_bytes(b, &is_there, sizeof is_there);
     if (is_there)
-        mstx__put_text(b, ms_str_of(text));
+        ms_put_text(b, ms_str_of(text));
 }
 
 static void put_command(struct ms_buf *b, enum mstx__share_command what)
 {
     const uint8_t byte = (uint8_t)what;
-    *b = (struct ms_buf){.max = MSTX_SHARE_MAX};
-    mstx__put_bytes(b, &byte, 1);
+    *b = (struct ms_buf){.max = MS_SHARE_MAX};
+    ms_put_bytes(b, &byte, 1);
 }
 
 static enum ms_rc send_command(struct ms_par *par, struct ms_buf *b, struct ms_err *err)
 {
     enum ms_rc rc = ms_buf_check(b, err);
     if (rc == MS_OK)
-        rc = mstx__share_from_first(par, b, err);
+        rc = ms_share_from_first(par, b, err);
     ms_buf_free(b);
     return rc;
 }
@@ -61,17 +61,17 @@ enum ms_rc mstx__share_input(struct mstx_recipe *r, const char *db, const char *
     if (ms_par_size(r->par) == 1)
         return MS_OK;
     put_command(&b, db != NULL ? MSTX_SHARE_RUN : MSTX_SHARE_FILES);
-    mstx__put_bytes(&b, &r->step, sizeof r->step);
+    ms_put_bytes(&b, &r->step, sizeof r->step);
     put_optional(&b, only);
     put_optional(&b, db);
     for (size_t i = 0; i < r->files.ranks.n && db == NULL; i++) {
         const struct mstx_rank_files *f = &r->files.ranks.p[i];
-        mstx__put_bytes(&b, &f->rank, sizeof f->rank);
+        ms_put_bytes(&b, &f->rank, sizeof f->rank);
         put_optional(&b, f->profiler);
         put_optional(&b, f->analysis);
     }
     MS_TRY(send_command(r->par, &b, err));
-    return mstx__share_result(r->par, MS_OK, err);
+    return ms_share_result(r->par, MS_OK, err);
 }
 
 enum ms_rc mstx__share_queries(const struct mstx_recipe *r, const struct mstx_rank_query *q,
@@ -80,9 +80,9 @@ enum ms_rc mstx__share_queries(const struct mstx_recipe *r, const struct mstx_ra
     struct ms_buf b;
     const uint64_t number[2] = {n, unit};
     put_command(&b, MSTX_SHARE_QUERIES);
-    mstx__put_bytes(&b, number, sizeof number);
+    ms_put_bytes(&b, number, sizeof number);
     for (size_t i = 0; i < n; i++) {
-        mstx__put_bytes(&b, &q[i], sizeof q[i]); /* its texts follow, its pointers mean nothing */
+        ms_put_bytes(&b, &q[i], sizeof q[i]); /* its texts follow, its pointers mean nothing */
         put_optional(&b, q[i].columns);
         put_optional(&b, q[i].needs);
         put_optional(&b, q[i].sql);
@@ -98,20 +98,20 @@ enum ms_rc mstx__share_end_recipe(struct ms_par *par, enum ms_rc mine, struct ms
         return mine;
     put_command(&b, MSTX_SHARE_END);
     const enum ms_rc sent = send_command(par, &b, &aside);
-    return sent == MS_OK ? mstx__share_result(par, mine, err) : mine;
+    return sent == MS_OK ? ms_share_result(par, mine, err) : mine;
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
-static enum ms_rc take_rows(struct mstx_taker *t, struct mstx__rank_rows *rows, struct ms_err *err)
+static enum ms_rc take_rows(struct ms_taker *t, struct mstx__rank_rows *rows, struct ms_err *err)
 {
-    mstx__take_bytes(t, &rows->rc, sizeof rows->rc);
+    ms_take_bytes(t, &rows->rc, sizeof rows->rc);
     if (rows->rc != MS_OK)
-        mstx__take_bytes(t, &rows->why, sizeof rows->why);
-    mstx__take_bytes(t, &rows->columns, sizeof rows->columns);
-    if (!mstx__take_items(t, &rows->cells))
+        ms_take_bytes(t, &rows->why, sizeof rows->why);
+    ms_take_bytes(t, &rows->columns, sizeof rows->columns);
+    if (!ms_take_items(t, &rows->cells))
         return ms_no_memory(err);
-    const size_t n = mstx__take_count(t, 1);
+    const size_t n = ms_take_count(t, 1);
     rows->text.max = SIZE_MAX / 2;
     if (n != 0 && !t->bad) {
         ms_buf_put(&rows->text, t->p, n);
@@ -122,14 +122,14 @@ static enum ms_rc take_rows(struct mstx_taker *t, struct mstx__rank_rows *rows, 
 }
 
 /* Takes the result of reading a wave. */
-static enum ms_rc take_outcome(struct mstx_taker *t, struct ms_err *err)
+static enum ms_rc take_outcome(struct ms_taker *t, struct ms_err *err)
 {
     enum ms_rc rc;
     struct ms_err why;
-    mstx__take_bytes(t, &rc, sizeof rc);
+    ms_take_bytes(t, &rc, sizeof rc);
     if (rc == MS_OK)
         return MS_OK;
-    mstx__take_bytes(t, &why, sizeof why);
+    ms_take_bytes(t, &why, sizeof why);
     if (!t->bad && err != NULL)
         *err = why;
     return rc;
@@ -138,10 +138,10 @@ static enum ms_rc take_outcome(struct mstx_taker *t, struct ms_err *err)
 enum ms_rc mstx__share_receive(const struct mstx_recipe *r, unsigned process,
                                struct mstx__rank_rows *rows, size_t n, struct ms_err *err)
 {
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     unsigned who;
     enum ms_rc rc = ms_par_recv(r->par, (int)process, &b, &who, err);
-    struct mstx_taker t = {b.p, b.n, false};
+    struct ms_taker t = {b.p, b.n, false};
     if (rc == MS_OK)
         rc = take_outcome(&t, err);
     for (size_t i = 0; i < n && rc == MS_OK; i++)

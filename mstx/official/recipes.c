@@ -7,7 +7,6 @@
 
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/ascend_tables.h"
-#include "mstx/import/exchange.h"
 #include "mstx/official/bottlenecks.h"
 #include "mstx/official/cluster_texts.h"
 #include "mstx/official/comm_sums.h"
@@ -29,6 +28,7 @@
 #include "mstx/official/step_times.h"
 #include "mstx/official/summary_files.h"
 #include "mstx/official/table_csv.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
@@ -434,7 +434,7 @@ enum ms_rc mstx_cluster_run(const struct mstx_cluster_how *how, struct ms_err *e
     ms_assert(how->mode >= 0 && how->mode < MODES && how->wrote != NULL);
     *how->problems = 0;
     enum ms_rc rc = ms_pool_new(&pool, how->threads, err);
-    MS_TRY(mstx__share_result(how->par, rc, err));
+    MS_TRY(ms_share_result(how->par, rc, err));
     rc = ms_par_rank(how->par) == 0 ? run_recipe(how, pool, err)
                                     : mstx__share_serve(how->par, pool, err);
     ms_pool_free(pool);

@@ -101,18 +101,19 @@ static bool put_like(struct rating *m, struct like_key key, uint32_t *place)
 
 /* Finds the entry of a row; UINT32_MAX: its type or its bytes are not known. Most operations have one kind, which
  * is remembered. */
-static bool find_like(struct rating *m, const struct mstx__comm_row *row, uint32_t *place)
+static bool find_like(struct rating *m, size_t row, uint32_t *place)
 {
-    struct transfer *t = &m->transfer[row->op];
-    const struct mstx__comm_kind *k = &m->c.kind.p[row->kind];
+    struct transfer *t = &m->transfer[m->c.row.p[row].op];
+    const uint32_t kind = m->c.kind_of.p[row];
+    const struct mstx__comm_kind *k = &m->c.kind.p[kind];
     *place = t->like;
-    if (t->kind == row->kind)
+    if (t->kind == kind)
         return true;
     *place = UINT32_MAX;
     if (k->bytes != MSTX_NO_VALUE && k->type != MSTX_NO_TEXT &&
         !put_like(m, (struct like_key){k->bytes, k->type, t->ranks}, place))
         return false;
-    t->kind = row->kind;
+    t->kind = kind;
     t->like = *place;
     return true;
 }
@@ -125,7 +126,7 @@ static bool sum_likes(struct rating *m)
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < c->row.n; i++) {
             const double x = (double)m->transfer[c->row.p[i].op].ns;
-            if (!find_like(m, &c->row.p[i], &place))
+            if (!find_like(m, i, &place))
                 return false;
             if (place == UINT32_MAX)
                 continue;
@@ -177,10 +178,9 @@ static bool list_odd(struct rating *m)
 static uint32_t place_of_row(void *ctx, size_t row)
 {
     struct rating *m = ctx;
-    const struct mstx__comm_row *r = &m->c.row.p[row];
     uint32_t place = UINT32_MAX;
     /* All keys are there by now, so that no memory is needed. */
-    if (!find_like(m, r, &place) || place == UINT32_MAX)
+    if (!find_like(m, row, &place) || place == UINT32_MAX)
         return UINT32_MAX;
     return m->likes.p[place].place;
 }
@@ -188,7 +188,7 @@ static uint32_t place_of_row(void *ctx, size_t row)
 static enum ms_rc add_op(struct rating *m, size_t at, struct ms_err *err)
 {
     const struct mstx__comm_row *row = &m->c.row.p[at];
-    const struct mstx__comm_kind *kind = &m->c.kind.p[row->kind];
+    const struct mstx__comm_kind *kind = mstx__comm_kind(&m->c, at);
     const struct transfer *t = &m->transfer[row->op];
     const int64_t dur = mstx__comm_dur(&m->c, at);
     ms_stmt_i64(m->add_op, 1, mstx__comm_rank(&m->c, at));
@@ -260,7 +260,7 @@ static enum ms_rc rate_links(struct rating *m, struct ms_err *err)
 enum ms_rc mstx__find_slow_links(struct mstx_recipe *r, struct ms_err *err)
 {
     struct rating m = {.s = r->s};
-    enum ms_rc rc = mstx__comm_rows_read(r, &links, false, &m.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &links, MSTX_COMM_KINDS, &m.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_links, err);
     if (rc == MS_OK)

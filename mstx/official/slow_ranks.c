@@ -336,7 +336,7 @@ enum ms_rc mstx__find_slow_ranks(struct mstx_recipe *r, struct ms_err *err)
     /* the official tool fills columns named Ns with microseconds */
     struct op o = {.unit = r->strict ? 1e3 : 1};
     struct mstx__comm_rows c;
-    enum ms_rc rc = mstx__comm_rows_read(r, &operations, true, &c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &operations, MSTX_COMM_STARTS, &c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_tables, err);
     if (rc == MS_OK)

@@ -20,10 +20,12 @@ static const struct mstx_rank_query timed = {.direct = MSTX_READ_COMM,
                                              .needs = "COMMUNICATION_OP STRING_IDS",
                                              .sql = sql_read_timed_ops};
 
+#define NO_ROW UINT32_MAX
+
 /* An operation's part in a step. */
 struct met {
-    int64_t step, shortest, last_rank;
-    uint32_t ranks;
+    int64_t step, last_rank;
+    uint32_t ranks, shortest; /* the row with the shortest duration, or NO_ROW */
 };
 struct total {
     int64_t step, wait, transmit; /* nanoseconds, so that no sum depends on the order of rows */
@@ -31,16 +33,16 @@ struct total {
 struct waits {
     struct mstx_recipe *r;
     struct mstx__comm_rows c;
-    int64_t *transfer; /* by row: of its operation */
-    uint32_t *size;    /* by group, a text: how many ranks an operation needs */
+    uint32_t *transfer; /* by row: the row with the shortest duration of its operation, or NO_ROW */
+    uint32_t *size;     /* by group, a text: how many ranks an operation needs */
     MS_VEC(struct met) met;
     MS_VEC(struct total) total; /* of a rank */
     struct ms_stmt *add;
 };
 
-static int64_t step_of(const struct waits *w, const struct mstx__comm_row *row)
+static int64_t step_of(const struct waits *w, size_t row)
 {
-    return w->c.kind.p[row->kind].step;
+    return mstx__comm_kind(&w->c, row)->step;
 }
 
 /* ---- sizes of groups ----------------------------------------------------------------------- */
@@ -75,41 +77,40 @@ static struct met *find_met(struct waits *w, int64_t step)
     }
     struct met *slot = ms_vec_push(&w->met);
     if (slot != NULL)
-        *slot = (struct met){.step = step, .shortest = MSTX_NO_VALUE, .last_rank = INT64_MIN};
+        *slot = (struct met){.step = step, .shortest = NO_ROW, .last_rank = INT64_MIN};
     return slot;
 }
 
 static bool meet_row(struct waits *w, size_t at)
 {
-    const struct mstx__comm_row *row = &w->c.row.p[at];
     const int64_t rank = mstx__comm_rank(&w->c, at);
-    struct met *m = find_met(w, step_of(w, row));
+    struct met *m = find_met(w, step_of(w, at));
     if (m == NULL)
         return false;
     m->ranks += m->last_rank != rank;
     m->last_rank = rank;
     const int64_t dur = mstx__comm_dur(&w->c, at);
-    if (dur != MSTX_NO_VALUE && (m->shortest == MSTX_NO_VALUE || dur < m->shortest))
-        m->shortest = dur;
+    if (dur != MSTX_NO_VALUE && (m->shortest == NO_ROW || dur < mstx__comm_dur(&w->c, m->shortest)))
+        m->shortest = (uint32_t)at;
     return true;
 }
 
-/* Notes for the rows of an operation the duration of its transfer; MSTX_NO_VALUE: the operation does
- * not count. */
+/* Notes for the rows of an operation the one with the duration of its transfer; NO_ROW: the operation
+ * does not count. */
 static bool find_transfer(struct waits *w, uint32_t op, const uint32_t *row, size_t n)
 {
     const uint32_t group = mstx__comm_group(&w->c, op);
     const bool is_named = group != MSTX_NO_TEXT && mstx__comm_name(&w->c, op).p != NULL;
     w->met.n = 0;
     for (size_t i = 0; i < n; i++) {
-        if (step_of(w, &w->c.row.p[row[i]]) != MSTX_NO_VALUE && !meet_row(w, row[i]))
+        if (step_of(w, row[i]) != MSTX_NO_VALUE && !meet_row(w, row[i]))
             return false;
     }
     for (size_t i = 0; i < n; i++) {
-        const struct mstx__comm_row *k = &w->c.row.p[row[i]];
-        const struct met *m = step_of(w, k) != MSTX_NO_VALUE ? find_met(w, step_of(w, k)) : NULL;
+        const int64_t step = step_of(w, row[i]);
+        const struct met *m = step != MSTX_NO_VALUE ? find_met(w, step) : NULL;
         const bool counts = is_named && m != NULL && m->ranks >= w->size[group];
-        w->transfer[row[i]] = counts ? m->shortest : MSTX_NO_VALUE;
+        w->transfer[row[i]] = counts ? m->shortest : NO_ROW;
     }
     return true;
 }
@@ -171,10 +172,11 @@ static enum ms_rc write_rank(struct waits *w, int64_t rank, struct ms_err *err)
 
 static bool sum_row(struct waits *w, size_t row)
 {
-    const int64_t transfer = w->transfer[row], dur = mstx__comm_dur(&w->c, row);
-    if (transfer == MSTX_NO_VALUE || dur == MSTX_NO_VALUE)
+    const int64_t dur = mstx__comm_dur(&w->c, row);
+    if (w->transfer[row] == NO_ROW || dur == MSTX_NO_VALUE)
         return true;
-    struct total *t = find_total(w, step_of(w, &w->c.row.p[row]));
+    const int64_t transfer = mstx__comm_dur(&w->c, w->transfer[row]);
+    struct total *t = find_total(w, step_of(w, row));
     if (t == NULL)
         return false;
     t->wait += dur - transfer;
@@ -208,7 +210,7 @@ static enum ms_rc write_count(const struct waits *w, struct ms_err *err)
 enum ms_rc mstx__find_step_waits(struct mstx_recipe *r, struct ms_err *err)
 {
     struct waits w = {.r = r};
-    enum ms_rc rc = mstx__comm_rows_read(r, &timed, false, &w.c, err);
+    enum ms_rc rc = mstx__comm_rows_read(r, &timed, MSTX_COMM_KINDS, &w.c, err);
     if (rc == MS_OK)
         rc = ms_store_exec(r->s, sql_make_waits, err);
     if (rc == MS_OK)

@@ -25,6 +25,7 @@
 
 #include "mstx/format/stage.h"
 #include "mstx/rt/ticks.h"
+#include "probe/base/calm.h"
 #include "probe/base/compat.h"
 #include "probe/base/held.h"
 
@@ -114,10 +115,10 @@ static void fill_header(struct mstx_seg *h)
  * zeros. */
 int rt_file_allocate(int fd, size_t bytes)
 {
-    struct rt_calm calm;
-    rt_calm(&calm, true);
+    struct ms_calm calm;
+    ms_calm(&calm, true);
     int rc = posix_fallocate(fd, 0, (off_t)bytes);
-    rt_calm_end(&calm);
+    ms_calm_end(&calm);
     return rc;
 }
 
@@ -164,11 +165,11 @@ static int point_to_stage(void)
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return errno;
-    struct rt_calm calm;
-    rt_calm(&calm, false);
+    struct ms_calm calm;
+    ms_calm(&calm, false);
     ssize_t n = write(fd, rt.path, strlen(rt.path));
     int bad = n != (ssize_t)strlen(rt.path) || write(fd, "\n", 1) != 1;
-    rt_calm_end(&calm);
+    ms_calm_end(&calm);
     return close(fd) != 0 || bad ? EIO : 0;
 }
 
@@ -494,12 +495,12 @@ void rt_segment_close(struct mstx_seg *seg, uint32_t ring, uint32_t number)
 
 static int copy_calmly(int dir, const char *to, enum mstx_stage_what what)
 {
-    struct rt_calm calm;
+    struct ms_calm calm;
     if (dir < 0)
         return errno;
-    rt_calm(&calm, false);
+    ms_calm(&calm, false);
     int rc = mstx_stage_copy(dir, to, what);
-    rt_calm_end(&calm);
+    ms_calm_end(&calm);
     return rc;
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "probe/base/calm.h"
+
 struct rt rt = {.dir = -1, .recording = 1};
 
 bool rt_start(void)
@@ -60,41 +62,13 @@ void rt_unlock_all(void)
 
 /* ---- messages --------------------------------------------------------------------- */
 
-void rt_calm(struct rt_calm *c, bool all)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGXFSZ);
-    sigaddset(&set, SIGPIPE);
-    if (all)
-        sigfillset(&set);
-    pthread_sigmask(SIG_BLOCK, &set, &c->before);
-    sigpending(&c->pending);
-}
-
-/* Discards the signals that our writes caused: those pending now and not before. */
-void rt_calm_end(const struct rt_calm *c)
-{
-    static const int ours[] = {SIGXFSZ, SIGPIPE};
-    const struct timespec now = {0};
-    sigset_t pending, one;
-    sigpending(&pending);
-    for (int i = 0; i < 2; i++) {
-        sigemptyset(&one);
-        sigaddset(&one, ours[i]);
-        if (sigismember(&pending, ours[i]) == 1 && sigismember(&c->pending, ours[i]) == 0)
-            sigtimedwait(&one, NULL, &now);
-    }
-    pthread_sigmask(SIG_SETMASK, &c->before, NULL);
-}
-
 static void write_line(const char *line, size_t n)
 {
     ms_assert(n > 0 && line[n - 1] == '\n');
-    struct rt_calm calm;
-    rt_calm(&calm, false);
+    struct ms_calm calm;
+    ms_calm(&calm, false);
     (void)!write(STDERR_FILENO, line, n);
-    rt_calm_end(&calm);
+    ms_calm_end(&calm);
 }
 
 void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)

@@ -139,13 +139,4 @@ void rt_say(enum rt_say what, enum mstx_why why, const char *fmt, ...)
 /* Writes a complete line as rt_say does; the caller makes sure that it is written once. */
 void rt_note(const char *text);
 
-/* Blocks SIGXFSZ and SIGPIPE while the recorder writes, so that a file past its size limit and a
- * pipe without a reader are errors and do not end the program. `all`: every other signal is blocked
- * too. */
-struct rt_calm {
-    sigset_t before, pending;
-};
-void rt_calm(struct rt_calm *c, bool all);
-void rt_calm_end(const struct rt_calm *c);
-
 #endif

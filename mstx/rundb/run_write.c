@@ -275,6 +275,22 @@ uint32_t mstx__writer_args(struct mstx_writer *w, struct ms_str text)
     return id;
 }
 
+struct mstx_args_form mstx__writer_args_form(struct mstx_writer *w, struct ms_str text)
+{
+    const uint32_t at = mstx__texts_form(&w->args, text);
+    const bool has = at != MSTX_TEXT_FORMLESS;
+    return (struct mstx_args_form){at, has ? w->args.form.p[at - 1].runs : 0};
+}
+
+uint32_t mstx__writer_args_runs(struct mstx_writer *w, uint32_t form,
+                                const struct mstx_text_run *runs)
+{
+    uint32_t id = 0;
+    if (w->err.rc == MS_OK)
+        (void)!mstx__texts_put_runs(&w->args, form, runs, &id, &w->err);
+    return id;
+}
+
 struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id)
 {
     return id != 0 && id <= w->text.keys.n ? ms_map_key(&w->text, id - 1) : MS_STR("");
@@ -518,9 +534,19 @@ static int by_start(const void *pa, const void *pb)
     return MS_ORDER(a->start_ns, b->start_ns, MS_ORDER(b->dur_ns, a->dur_ns, 0));
 }
 
+/* Sorting needs as much memory again, and most lanes are written in order. */
+static bool is_sorted(const mstx_events *ev)
+{
+    size_t i = 1;
+    while (i < ev->n && by_start(&ev->p[i - 1], &ev->p[i]) <= 0)
+        i++;
+    return i >= ev->n;
+}
+
 void mstx__writer_track(struct mstx_writer *w, const struct mstx_track_row *t, mstx_events *ev)
 {
-    ms_vec_sort(ev, by_start);
+    if (!is_sorted(ev))
+        ms_vec_sort(ev, by_start);
     mstx__writer_track_begin(w, t);
     for (size_t i = 0; i < ev->n; i++) {
         *mstx__writer_slot(w) = ev->p[i];

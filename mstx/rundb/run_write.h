@@ -46,6 +46,23 @@ uint32_t mstx__writer_text(struct mstx_writer *w, struct ms_str text);
 uint32_t mstx__writer_args(struct mstx_writer *w, struct ms_str text);
 struct ms_str mstx__writer_text_of(const struct mstx_writer *w, uint32_t id);
 
+/* The form of attributes: what stands between their runs of digits. */
+enum { MSTX_TEXT_FORMLESS = 0, MSTX_TEXT_RUN_DIGITS = 64 /* of a run, at most */ };
+struct mstx_args_form {
+    uint32_t
+        number; /* from 1 on; MSTX_TEXT_FORMLESS: none, as of texts with very many or very long runs */
+    uint32_t runs;
+};
+/* Digits of a text, and their value where that is written with the same digits; else UINT64_MAX. */
+struct mstx_text_run {
+    struct ms_str digits;
+    uint64_t value;
+};
+struct mstx_args_form mstx__writer_args_form(struct mstx_writer *w, struct ms_str text);
+/* As mstx__writer_args, of which the form is known, and where the runs are. */
+uint32_t mstx__writer_args_runs(struct mstx_writer *w, uint32_t form,
+                                const struct mstx_text_run *runs);
+
 struct mstx_process_row {
     int32_t rank;
     uint32_t pid, ppid;

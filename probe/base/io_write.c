@@ -13,6 +13,7 @@
  */
 #include "probe/base/io_int.h"
 
+#include "probe/base/calm.h"
 #include "probe/base/mem.h"
 
 #include <assert.h>
@@ -485,7 +486,11 @@ static void send_early(struct ms_out *o)
 static void write_all(struct ms_out *o, const char *p, size_t n)
 {
     while (n != 0 && o->err.rc == MS_OK) {
+        struct ms_calm calm = {.is_off = true};
+        if (o->tmp != NULL) /* a file, and not a pipe of the command line */
+            ms_calm_file(&calm);
         ssize_t w = write(o->fd, p, n);
+        ms_calm_end(&calm);
         if (w < 0 && errno == EINTR)
             continue;
         if (w < 0) {

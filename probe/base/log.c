@@ -5,6 +5,7 @@
  */
 #include "probe/base/log.h"
 
+#include "probe/base/calm.h"
 #include "probe/base/clock.h"
 #include "probe/base/str.h"
 
@@ -101,7 +102,10 @@ void ms_log_write(enum ms_log_level level, const char *domain, const char *fmt, 
     }
     hide_controls(line + n, len - (size_t)n);
     line[len] = '\n';
+    struct ms_calm calm;
+    ms_calm(&calm, false);
     ssize_t ignored = write(cfg.fd, line, len + 1); /* a failed write to the log is ignored */
+    ms_calm_end(&calm);
     (void)ignored;
     errno = sys;
 }

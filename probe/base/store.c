@@ -283,10 +283,11 @@ static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_er
 
 static void tell_of_copy(const char *path, enum ms_beside what)
 {
-    ms_warn("%s: %s, as %s%s says; a private copy is read, and the file stays as it is", path,
+    char name[PATH_MAX];
+    ms_warn("%s: %s, as %s says; a private copy is read, and the file stays as it is", path,
             what == MS_BESIDE_WAL ? "its newest changes are not in it"
                                   : "a change to it was not finished",
-            path, ms_store__suffix(what));
+            ms_store__name_beside(name, path, what));
 }
 
 enum ms_rc ms_store_copy(const char *path, const char *copy, struct ms_err *err)
@@ -386,12 +387,13 @@ static enum ms_rc open_working_copy(struct ms_store *s, struct ms_err *err)
 
 static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
 {
+    char name[PATH_MAX];
     const enum ms_beside what = ms_store__beside(s->path);
     if (what != MS_BESIDE_NOTHING)
         return ms_fail(err, MS_E_IO,
-                       "%s: another program is changing it, or was killed meanwhile (%s%s lies "
+                       "%s: another program is changing it, or was killed meanwhile (%s lies "
                        "beside it); finish that first, or change a copy",
-                       s->path, s->path, ms_store__suffix(what));
+                       s->path, ms_store__name_beside(name, s->path, what));
     MS_TRY(connect_to(s, s->path, "?mode=rw", SQLITE_OPEN_READWRITE, err));
     MS_TRY(harden_store(s, err));
     MS_TRY(check_inside(s, err));
@@ -400,10 +402,23 @@ static enum ms_rc open_for_editing(struct ms_store *s, struct ms_err *err)
     return MS_OK;
 }
 
+enum ms_rc ms_store_check_place(const char *path, struct ms_err *err)
+{
+    char name[PATH_MAX];
+    const enum ms_beside what = ms_store__beside(path);
+    if (what == MS_BESIDE_NOTHING)
+        return MS_OK;
+    return ms_fail(err, MS_E_IO,
+                   "%s: cannot be written, since %s would be applied to the new file; close the "
+                   "program that works on it, or write another file",
+                   path, ms_store__name_beside(name, path, what));
+}
+
 /* Creates the file before SQLite opens it, because SQLite does not report why it cannot create a
  * file. */
 static enum ms_rc open_tmp(struct ms_store *s, struct ms_err *err)
 {
+    MS_TRY(ms_store_check_place(s->path, err));
     MS_TRY(ms_tmp_new(&s->tmp, s->path, err));
     unlink(s->tmp);
     int fd = open(s->tmp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

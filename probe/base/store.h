@@ -13,6 +13,10 @@
 struct ms_store;
 struct ms_stmt;
 
+/* Fails where a journal or WAL lies beside path: whoever opens a new database there would apply what
+ * belongs to the old one. Creating a database checks this too, but not for the name that a temporary
+ * file is given later. */
+enum ms_rc ms_store_check_place(const char *path, struct ms_err *err) MS_MUST_USE;
 /* Creates a database that appears at path, complete, at ms_store_commit. */
 enum ms_rc ms_store_create(struct ms_store **s, const char *path, struct ms_err *err) MS_MUST_USE;
 /* Like ms_store_create, for a large intermediate database: commit does not make it durable. The

@@ -377,10 +377,19 @@ const char *ms_store__suffix(enum ms_beside what)
     return what == MS_BESIDE_WAL ? "-wal" : "-journal";
 }
 
+/* Writes the name of a file beside a database. SQLite resolves links first, so the journal of a
+ * database that is read through a link lies beside the file itself. */
 static bool name_beside(char name[PATH_MAX], const char *path, const char *suffix)
 {
-    const int n = snprintf(name, PATH_MAX, "%s%s", path, suffix);
+    char real[PATH_MAX];
+    const char *file = realpath(path, real) != NULL ? real : path;
+    const int n = snprintf(name, PATH_MAX, "%s%s", file, suffix);
     return n > 0 && n < PATH_MAX;
+}
+
+const char *ms_store__name_beside(char name[PATH_MAX], const char *path, enum ms_beside what)
+{
+    return name_beside(name, path, ms_store__suffix(what)) ? name : ms_store__suffix(what);
 }
 
 /* Opens the journal or WAL beside a database; -1 when there is none. A link, a pipe or a folder
@@ -469,10 +478,12 @@ enum ms_beside ms_store__beside(const char *path)
 
 /* ---- copying -------------------------------------------------------------------------- */
 
-static bool copy_bytes(int from, int to, off_t left)
+static bool copy_part(int from, int to, off_t at, off_t left)
 {
+    if (lseek(to, at, SEEK_SET) != at)
+        return false;
     while (left > 0) {
-        const ssize_t n = sendfile(to, from, NULL, left < 1 << 30 ? (size_t)left : 1U << 30);
+        const ssize_t n = sendfile(to, from, &at, left < 1 << 30 ? (size_t)left : 1U << 30);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -480,6 +491,32 @@ static bool copy_bytes(int from, int to, off_t left)
         left -= n;
     }
     return true;
+}
+
+/* Returns where data begins at or behind `at`, `size` when there is none; sets *end to where it
+ * ends. A file system that knows no holes says that all is data. */
+static off_t find_data(int fd, off_t at, off_t size, off_t *end)
+{
+    const off_t data = lseek(fd, at, SEEK_DATA);
+    *end = size;
+    if (data < 0)
+        return errno == ENXIO ? size : at;
+    const off_t hole = lseek(fd, data, SEEK_HOLE);
+    if (hole > data && hole < size)
+        *end = hole;
+    return data < size ? data : size;
+}
+
+/* Copies what was written to a file; its holes stay holes. A file of a stranger may take up a few
+ * bytes and have a length of terabytes. */
+static bool copy_bytes(int from, int to, off_t size)
+{
+    off_t end = 0;
+    for (off_t at = 0; (at = find_data(from, at, size, &end)) < size; at = end) {
+        if (!copy_part(from, to, at, end - at))
+            return false;
+    }
+    return ftruncate(to, size) == 0;
 }
 
 /* Copies `size` bytes into a new file, and closes `from`. */

@@ -7,6 +7,8 @@
 
 #include "probe/base/store.h"
 
+#include <limits.h>
+
 struct sqlite3;
 struct sqlite3 *ms_store__handle(struct ms_store *s);
 
@@ -41,6 +43,9 @@ enum ms_beside { MS_BESIDE_NOTHING, MS_BESIDE_JOURNAL, MS_BESIDE_WAL };
 enum ms_beside ms_store__beside(const char *path);
 /* Returns the suffix "-journal" or "-wal". */
 const char *ms_store__suffix(enum ms_beside what);
+/* Writes the name of the journal or WAL of a database, for a message; only the suffix when it is too
+ * long. */
+const char *ms_store__name_beside(char name[PATH_MAX], const char *path, enum ms_beside what);
 /* Copies the database and the journal or WAL beside it. The name of a super-journal is left out of
  * the copied journal, because SQLite deletes the file with that name, whatever it is. */
 enum ms_rc ms_store__copy(const char *path, enum ms_beside what, const char *copy,

@@ -98,6 +98,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd probe_cmd_data2db = {
     .name = "data2db",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "put statistics of many steps into the trend viewer's database",
     .opts = opts,
     .usage = "[options] --db DIR --data DIR",

@@ -182,6 +182,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd probe_cmd_monitor = {
     .name = "monitor",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "sort a training monitor's alarms, convert its csv files",
     .opts = opts,
     .usage = "[options] DIR",

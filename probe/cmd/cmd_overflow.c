@@ -155,6 +155,7 @@ static int run_overflow_check(int argc, char **argv)
 const struct ms_cmd probe_cmd_overflow_check = {
     .name = "overflow_check",
     .run = run_overflow_check,
+    .job = MS_JOB_FIRST,
     .brief = "find the operator that first made NaN or infinity",
     .opts = opts,
     .usage = "[options] -i DIR [-o DIR]",

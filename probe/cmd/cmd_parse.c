@@ -88,6 +88,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd probe_cmd_parse = {
     .name = "parse",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "convert tensor files to .npy or .pt",
     .opts = opts,
     .usage = "[options] -d PATH [-t npy|pt] [-o DIR]",

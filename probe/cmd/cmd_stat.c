@@ -87,6 +87,7 @@ static int run_stat(int argc, char **argv)
 const struct ms_cmd probe_cmd_stat = {
     .name = "stat",
     .run = run_stat,
+    .job = MS_JOB_FIRST,
     .brief = "say what is in a dump",
     .opts = opts,
     .usage = "[options] PATH",

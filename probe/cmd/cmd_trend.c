@@ -204,6 +204,7 @@ static int run_command(int argc, char **argv)
 const struct ms_cmd probe_cmd_trend = {
     .name = "trend",
     .run = run_command,
+    .job = MS_JOB_FIRST,
     .brief = "name the step, rank and layer where figures of many steps stand out",
     .opts = opts,
     .usage = "[options] PATH",

@@ -5,6 +5,7 @@
 #include "probe/monitor/monitor_int.h"
 
 #include "probe/base/assert.h"
+#include "probe/base/calm.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 
@@ -210,7 +211,10 @@ static enum ms_rc append(const char *path, const struct ms_buf *header, const st
         return ms_fail_sys(err, "%s: cannot be opened", path);
     const size_t skip = fstat(fd, &st) == 0 && st.st_size != 0 ? header->n : 0;
     const size_t n = text->n - skip;
+    struct ms_calm calm;
+    ms_calm_file(&calm);
     const ssize_t done = write(fd, text->p + skip, n);
+    ms_calm_end(&calm);
     enum ms_rc rc = MS_OK;
     if (done < 0 || (size_t)done != n)
         rc = done < 0 ? ms_fail_sys(err, "%s: cannot be written", path)

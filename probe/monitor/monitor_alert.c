@@ -7,6 +7,7 @@
  */
 #include "probe/monitor/monitor_int.h"
 
+#include "probe/base/calm.h"
 #include "probe/base/io.h"
 #include "probe/base/jwrite.h"
 #include "probe/base/num.h"
@@ -156,9 +157,9 @@ static enum ms_rc record(struct probe__mon_alert *a, const struct alarm *of, str
     return rc;
 }
 
-static enum ms_rc raise(struct probe__mon_alert *a, const struct probe_mon_rule *r,
-                        enum probe_mon_op op, const struct alarm *of, double mean, bool is_first,
-                        struct ms_err *err)
+static enum ms_rc raise_alarm(struct probe__mon_alert *a, const struct probe_mon_rule *r,
+                              enum probe_mon_op op, const struct alarm *of, double mean,
+                              bool is_first, struct ms_err *err)
 {
     struct ms_buf tag = {.max = TEXT_MAX}, message = {.max = TEXT_MAX};
     ms_buf_printf(&tag, "%.*s/rank%lld/%s", MS_STR_ARG(of->name), (long long)a->rank, of->suffix);
@@ -180,7 +181,7 @@ static enum ms_rc ask_one(struct probe__mon_alert *a, double *mean, enum probe_m
     const struct probe_mon_rule *r = broken_rule(a->s, of->row->figures[op], before);
     if (r == NULL || (!r->is_nan && op != PROBE_MON_NORM && op != PROBE_MON_MEAN))
         return MS_OK;
-    return raise(a, r, op, of, before, is_first, err);
+    return raise_alarm(a, r, op, of, before, is_first, err);
 }
 
 enum ms_rc probe__mon_alert_ask(struct probe__mon_alert *a, struct probe__mon_history *history,
@@ -206,7 +207,10 @@ static enum ms_rc write_at(const char *path, int flags, const char *p, size_t n,
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0640);
     if (fd < 0)
         return ms_fail_sys(err, "%s: cannot be opened", path);
+    struct ms_calm calm;
+    ms_calm_file(&calm);
     const ssize_t done = pwrite(fd, p, n, at);
+    ms_calm_end(&calm);
     enum ms_rc rc = MS_OK;
     if (done < 0 || (size_t)done != n)
         rc = done < 0 ? ms_fail_sys(err, "%s: cannot be written", path)

@@ -11,6 +11,13 @@
 /* How pandas holds a column: whole numbers, numbers, booleans, or each value as it is. */
 enum column { WHOLE, NUMBERS, BOOLEANS, MIXED };
 
+/* Tells whether a tensor was MindSpore's, whose names of dtypes begin with a capital. Its monitor turns all figures
+ * into float32, and its shapes are tuples. */
+static bool is_mindspore(const struct probe_mon_row *row)
+{
+    return row->dtype[0] >= 'A' && row->dtype[0] <= 'Z';
+}
+
 static bool is_counted(enum probe_mon_op op, const struct probe_mon_row *row)
 {
     return op == PROBE_MON_NANS && row->kind != PROBE_MON_NOTHING;
@@ -19,6 +26,8 @@ static bool is_counted(enum probe_mon_op op, const struct probe_mon_row *row)
 /* How Python holds one figure. */
 static enum column figure_kind(enum probe_mon_op op, const struct probe_mon_row *row)
 {
+    if (is_mindspore(row))
+        return NUMBERS;
     if (is_counted(op, row))
         return WHOLE;
     if (op != PROBE_MON_MIN && op != PROBE_MON_MAX && op != PROBE_MON_ID)
@@ -79,13 +88,15 @@ static void put_figure(struct ms_buf *out, enum probe_mon_op op, const struct pr
 
 static void put_shape(struct ms_buf *out, const struct probe_mon_row *row)
 {
-    const char *quote = row->ndim > 1 ? "\"" : "";
-    ms_buf_printf(out, "%s[", quote);
+    const bool is_tuple = is_mindspore(row);
+    const char *quote = row->ndim > 1 || (is_tuple && row->ndim == 1) ? "\"" : "";
+    ms_buf_printf(out, "%s%c", quote, is_tuple ? '(' : '[');
     for (uint32_t i = 0; i < row->ndim; i++) {
         ms_buf_puts(out, i != 0 ? ", " : "");
         put_whole(out, (double)row->shape[i]);
     }
-    ms_buf_printf(out, "]%s", quote);
+    ms_buf_printf(out, "%s%c%s", is_tuple && row->ndim == 1 ? "," : "", is_tuple ? ')' : ']',
+                  quote);
 }
 
 /* Appends a text, in quotes where it holds what separates fields. */

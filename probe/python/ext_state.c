@@ -35,7 +35,7 @@ struct known {
 static struct ms_arena *arena;
 static struct ms_map places; /* bytes of the steps -> index into known */
 static MS_VEC(struct known *) known;
-static PyObject *getline_fn;
+static PyObject *line_of_fn;
 static PyObject *call_frames; /* list of texts before the stacks of functions, or NULL */
 
 /* Used while another thread builds the text of a place, or when memory is short. */
@@ -75,16 +75,16 @@ static unsigned walk(struct step *steps, unsigned n)
 /* Imports what a step needs, before there is one: a program may count its imports. */
 int ext_state_ready(void)
 {
-    PyObject *linecache = PyImport_ImportModule("linecache");
-    getline_fn = linecache != NULL ? PyObject_GetAttrString(linecache, "getline") : NULL;
-    Py_XDECREF(linecache);
-    return getline_fn != NULL ? 0 : -1;
+    PyObject *lines = PyImport_ImportModule("msprobe._lines");
+    line_of_fn = lines != NULL ? PyObject_GetAttrString(lines, "line_of") : NULL;
+    Py_XDECREF(lines);
+    return line_of_fn != NULL ? 0 : -1;
 }
 
 static PyObject *source_line(PyObject *path, int line)
 {
     PyObject *text =
-        getline_fn != NULL ? PyObject_CallFunction(getline_fn, "Oi", path, line) : NULL;
+        line_of_fn != NULL ? PyObject_CallFunction(line_of_fn, "Oi", path, line) : NULL;
     PyObject *bare = text != NULL ? PyObject_CallMethod(text, "strip", NULL) : NULL;
     Py_XDECREF(text);
     return bare;

@@ -5,6 +5,7 @@
  */
 #include "probe/write/rank_files.h"
 
+#include "probe/base/calm.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/num.h"
@@ -140,7 +141,10 @@ static enum ms_rc write_at(const struct probe__append *a, int fd, struct iovec *
                            uint64_t at, struct ms_err *err)
 {
     for (unsigned i = 0; i < n;) {
+        struct ms_calm calm;
+        ms_calm_file(&calm);
         ssize_t done = pwritev(fd, part + i, (int)(n - i), (off_t)at);
+        ms_calm_end(&calm);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)

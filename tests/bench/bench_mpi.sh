@@ -6,7 +6,7 @@
 # recording, 10 ns with recording off, 1 % of lammps.
 #   B=build        what to measure
 #   RUNS=5         how often calls and commands are measured; PARTS='speedup cost lammps'
-#   SHARED=256     ranks of the run that commands share
+#   SHARED=256     ranks of the run that commands share; DUMPS=64: those of the dumps
 #   RANKS='2 4', SIZES='10:3000 20:400', SECONDS_EACH=60: of lammps, how long each of these runs; cells
 #                  along an edge and steps.  20 is lammps' own benchmark; 10 has 60,000 calls a second.
 B=${B:-build}
@@ -69,7 +69,7 @@ cost_of_lammps() { # RANKS CELLS STEPS
         printf "  %s: %d calls a run, at 150 ns each %.3f %% of that\n", what, calls, 100 * calls * 150e-9 / cpu}' "$scratch/found"
 }
 
-# Commands that read a capture, by K processes of one thread each; the least of RUNS.
+# Commands that read a capture or dumps, by K processes of one thread each; the least of RUNS.
 seconds_of() { # K COMMAND...
     k=$1
     shift
@@ -93,8 +93,15 @@ speedup() {
     speedup_of "import --summary" import --summary "$scratch/shared"
     speedup_of import import "$scratch/shared"
     speedup_of "import and report" report "$scratch/shared"
+    speedup_of "import and whatif" whatif "$scratch/shared"
     speedup_of "import and slow_rank" cluster -m slow_rank -d "$scratch/shared" -o "$scratch/made"
     rm -rf "$scratch/shared" "$scratch/made"
+    python3 tests/bench/rank_dumps.py "$scratch/target" "${DUMPS:-64}" 4000 1.01 &&
+        python3 tests/bench/rank_dumps.py "$scratch/golden" "${DUMPS:-64}" 4000 || return 0
+    speedup_of check check "$scratch/target"
+    speedup_of compare compare -tp "$scratch/target/step0" -gp "$scratch/golden/step0" -o "$scratch/made"
+    speedup_of graph_visualize graph_visualize -tp "$scratch/target/step0" -o "$scratch/made"
+    rm -rf "$scratch/target" "$scratch/golden" "$scratch/made"
 }
 
 case ${PARTS:=speedup cost lammps} in *speedup*)

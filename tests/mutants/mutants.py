@@ -31,6 +31,7 @@ from collections import Counter, namedtuple
 
 import kinds
 import reach
+import switched
 import tree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -62,6 +63,11 @@ def known():
     return {(f, k, t) for f, k, t, _ in rows_of(KNOWN, "::")} if os.path.exists(KNOWN) else set()
 
 
+def source_of(name):
+    with open(os.path.join(TOP, name), encoding="utf-8") as f:
+        return kinds.Source(name, f.read())
+
+
 def mutants_in(room):
     for name in room.sources:
         with open(os.path.join(TOP, name), encoding="utf-8") as f:
@@ -89,7 +95,7 @@ class Trial:
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
         self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out and options.is_asked(t)]
-        self.seconds, self.reach, self.leaks, self.suites = {}, reach.Reach(), {}, []
+        self.seconds, self.reach, self.leaks, self.suites, self.noticed = {}, reach.Reach(), {}, [], Counter()
         self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
     def build(self):
@@ -133,11 +139,12 @@ class Trial:
         return self.options.suites and self.room.suites and self.copy.flags is tree.FLAGS
 
     def order(self, m):
-        """The tests that run the changed line, fastest first; one with the name of the file may be slower."""
+        """The tests that run the changed line, fastest first; one with the name of the file may be slower,
+        and one that noticed other changes of the file."""
         stem = os.path.basename(m.file)[:-2]
         near = {t: t.split("_", 1)[1] in (stem, stem.split("_")[0]) for t in self.tests}
         return sorted((t for t in self.tests if any(self.reach.runs(t, m.file, n) for n in m.lines)),
-                      key=lambda t: self.seconds[t] / (4 if near[t] else 1))
+                      key=lambda t: self.seconds[t] / (4 if near[t] else 1) / (1 + self.noticed[m.file, t]))
 
     def killer(self, changed, m):
         """The test that fails, "" when none does."""
@@ -148,8 +155,9 @@ class Trial:
             if not changed.link(test):
                 return "linker"
             processor = int(3 + 4 * self.seconds[test])
-            status, _ = self.copy.try_test(test, 15 + 4 * processor, processor)
+            status, _ = self.copy.try_test(test, 15 + 4 * processor, processor, changed.env)
             if status != 0:
+                self.noticed[m.file, test] += 1
                 return test
         return self.leaking_test(changed, m) if m.kind == "removed call" and GIVES_BACK.search(m.text) else ""
 
@@ -161,7 +169,8 @@ class Trial:
                 self.leaks[test] = not self.passes_unchanged(changed, test, LEAK_SEARCH)
             if self.leaks[test] or not changed.link(test, LEAK_SEARCH):
                 continue
-            status, _ = self.copy.try_test(test, 120, int(10 + 8 * self.seconds[test]), tree.UNCHECKED)
+            status, _ = self.copy.try_test(test, 120, int(10 + 8 * self.seconds[test]),
+                                           {**tree.UNCHECKED, **changed.env})
             if status != 0:
                 return test + ", which leaks"
         return ""
@@ -185,7 +194,7 @@ class Trial:
         if not changed.link_programs(self.tools):
             return "linker"
         for suite in self.suites:
-            if not self.copy.try_suite(suite, SUITE_SECONDS):
+            if not self.copy.try_suite(suite, SUITE_SECONDS, changed.env):
                 return f"suite_{suite}"
         return ""
 
@@ -199,9 +208,40 @@ class Trial:
             return None
         return self.killer(changed, m)
 
+    def of_room(self, mutants):
+        """(mutant, who noticed) of each; all that can be compiled into one program are."""
+        if not switched.can_switch() or len(mutants) < 2:
+            yield from self.one_by_one(mutants)
+            return
+        room = switched.Switched(self.copy, self.room.sources, self.targets)
+        numbers, alone = {}, []
+        for name, some in grouped(mutants).items():
+            if f"build/{name[:-2]}.o" not in room.commands:
+                alone += some  # which says so
+                continue
+            held, rest = room.add(source_of(name), some)
+            numbers.update(held)
+            alone += rest
+        try:
+            if numbers:
+                room.place()
+            for m in mutants:
+                if m in numbers:
+                    room.choose(numbers[m])
+                    yield m, self.killer(room, m) if self.suites or self.order(m) else ""
+                elif m not in alone:
+                    yield m, None
+        finally:
+            if numbers:
+                room.put_back()
+        yield from self.one_by_one(alone)
+
+    def one_by_one(self, mutants):
+        for name, some in grouped(mutants).items():
+            yield from self.of_file(name, some)
+
     def of_file(self, name, mutants):
-        with open(os.path.join(TOP, name), encoding="utf-8") as f:
-            source = kinds.Source(name, f.read())
+        source = source_of(name)
         changed = tree.Changed(self.copy, name, self.copy.commands([name], self.targets))
         if changed.object not in changed.commands:
             print(f"left out: {name} is in no test of room {self.room.name}", flush=True)
@@ -249,11 +289,10 @@ def grouped(mutants):
 def try_again(trial, lived, tally, how):
     """The mutants that live this time too."""
     noticed = set()
-    for name, some in grouped(lived).items():
-        for m, who in trial.of_file(name, some):
-            if who:
-                tally.add(m, who + how)
-                noticed.add(m)
+    for m, who in trial.of_room(lived):
+        if who:
+            tally.add(m, who + how)
+            noticed.add(m)
     return [m for m in lived if m not in noticed]
 
 
@@ -275,16 +314,13 @@ def try_room(trial, sanitized, mutants, spare, tally, until):
     lived = []
     while mutants and time.monotonic() < until:
         invalid = 0
-        for name, some in grouped(mutants).items():
-            for m, who in trial.of_file(name, some):
-                if who is None:
-                    invalid += 1
-                elif who:
-                    tally.add(m, who)
-                else:
-                    lived.append(m)
-                if time.monotonic() >= until:
-                    break
+        for m, who in trial.of_room(mutants):
+            if who is None:
+                invalid += 1
+            elif who:
+                tally.add(m, who)
+            else:
+                lived.append(m)
             if time.monotonic() >= until:
                 break
         mutants, spare = spare[:invalid], spare[invalid:]

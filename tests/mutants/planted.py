@@ -87,6 +87,7 @@ def main(args):
     o = p.parse_args(args)
     os.chdir(TOP)
     copy = tree.Tree(TOP, os.path.abspath(o.at), o.cc)
+    copy.contracts = ""  # the simulator has to find a fault by what is lost
     copy.copy()
     copy.make([TOOL], os.cpu_count() or 1)
     if simulate(copy, 2000):

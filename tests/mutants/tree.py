@@ -89,6 +89,7 @@ class Tree:
         memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
         self.scratch = tempfile.TemporaryDirectory(prefix="mutants-", dir=memory)
         self.env["TMPDIR"] = self.scratch.name
+        self.contracts = "-DMS_ASSERT"
         self.manner = {}  # of each test the first of MANNERS in which it passes
 
     def copy(self):
@@ -181,9 +182,9 @@ class Tree:
         return [f"build/tests/{name}"] + [os.path.join(corpus, f) for f in files]
 
     def light(self, command, level):
-        """The command with another level of optimization, without notes for a debugger, and with
-        warnings that stay warnings: a changed file has unused names."""
-        return re.sub(r" -O\d -g ", f" {level} -g0 ", command.replace(" -Werror ", " "))
+        """The command with another level of optimization, without notes for a debugger, with contracts as in
+        `make contracts`, and with warnings that stay warnings: a changed file has unused names."""
+        return re.sub(r" -O\d -g ", f" {level} -g0 {self.contracts} ", command.replace(" -Werror ", " "))
 
     def must(self, command):
         if run(command, self.at, 300, self.env, shell=True) != 0:
@@ -221,11 +222,11 @@ class Tree:
             else:
                 os.remove(path)
 
-    def try_suite(self, name, limit):
+    def try_suite(self, name, limit, more=None):
         """Whether a suite passes: it ends at its first "not ok".  cli:NAME has the cases of that name."""
         name, _, cases = name.partition(":")
         command = f"sh tests/suites/suite_{name}.sh" + (f" tests/cli/{cases}*.sh" if cases else "")
-        p = subprocess.Popen(command, shell=True, cwd=self.at, env=self.env,
+        p = subprocess.Popen(command, shell=True, cwd=self.at, env={**self.env, **(more or {})},
                              preexec_fn=bounds(600, self.memory), stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
         clock = threading.Timer(limit, end_session, [p.pid])
@@ -244,7 +245,7 @@ class Changed:
     """The one file of the tree that is being changed, and what is made of it."""
 
     def __init__(self, tree, name, commands):
-        self.tree, self.name, self.commands = tree, name, commands
+        self.tree, self.name, self.commands, self.env = tree, name, commands, {}
         self.object = f"build/{name[:-2]}.o"
         self.path = os.path.join(tree.at, name)
         self.kept = os.path.join(tree.at, self.object + ".kept")
@@ -254,11 +255,14 @@ class Changed:
     def shell(self, command, limit=120):
         return run(command, self.tree.at, limit, self.tree.env, shell=True) == 0
 
+    def strict(self):
+        """The command that compiles it, and refuses what C would still take."""
+        return self.tree.light(self.commands[self.object], "-O1").replace(" -c -o ", f" {STRICT} -c -o ", 1)
+
     def compile(self, text):
         with open(self.path, "w", encoding="utf-8") as f:
             f.write(text)
-        command = self.tree.light(self.commands[self.object], "-O1")
-        return self.shell(command.replace(" -c -o ", f" {STRICT} -c -o ", 1))
+        return self.shell(self.strict())
 
     def place(self):
         """Puts the object where programs that start later find it: archives, libraries, and tests that
@@ -298,11 +302,16 @@ class Changed:
             os.replace(path + ".changed", path)
             self.place()
 
-    def put_back(self):
-        """As it was: the object too, and what holds it."""
+    def put_source_back(self):
+        """The source and its object as they were."""
         os.remove(self.path)
         self.tree.restore(self.name)
-        if self.object in self.commands and os.path.exists(self.kept):
+        if os.path.exists(self.kept):
             os.replace(self.kept, os.path.join(self.tree.at, self.object))
             os.utime(os.path.join(self.tree.at, self.object))
+
+    def put_back(self):
+        """As it was: what holds the object too."""
+        self.put_source_back()
+        if self.object in self.commands:
             self.place()

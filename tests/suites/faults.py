@@ -89,6 +89,14 @@ def commands(top):
     for form in "chrome", "trace-view", "perfetto", "csv", "ascend-db":
         yield Work("export " + form, ["export", top + "/run", "--format", form, "-o", "OUT/e/x." + form])
     yield Work("export flight-recorder", ["export", top + "/calls", "--format", "flight-recorder", "-o", "OUT/e/fr"])
+    archives, weights = [os.path.abspath("tests/data/fuzz/config_zip/a%d.zip" % n) for n in (0, 1)], os.path.abspath("tests/data/fuzz/ckpt/a.safetensors")
+    yield Work("import folded", ["import", "OUT/run", "--fold"])
+    yield Work("reproduce", ["reproduce", target, "-g", golden, "-o", "OUT/rep"])
+    yield Work("monitor tensorboard", ["monitor", top + "/monitor", "--csv2tb", "OUT/tb"])
+    yield Work("monitor database", ["monitor", top + "/monitor", "--csv2db", "OUT/mdb"])
+    yield Work("config_check archives", ["config_check", "-c", *archives, "-o", "OUT/cc"])
+    yield Work("config_check checkpoints", ["config_check", "-c", weights, weights, "-o", "OUT/e/similar.json"])
+    yield Work("config_check pack", ["config_check", "-d", os.path.abspath("tests/data/fuzz/hyper/a.yaml"), "-o", "OUT/e/pack.zip"])
     yield Work("stat --trace_self", ["stat", target, "--trace_self", "OUT/e/phases.json"])
 
 
@@ -118,6 +126,14 @@ def readers(top):
     yield Work("calibrate json", ["calibrate", target, golden, "--format", "json"])
     yield Work("compare json", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--format", "json"])
     yield Work("compare explain", ["compare", "-tp", target, "-gp", golden, "-o", "OUT/c", "--explain", "linear"])
+    yield Work("judge", ["judge", target, golden])
+    yield Work("judge json", ["judge", target, golden, "--format", "json"])
+    yield Work("memory", ["memory", os.path.abspath("tests/data/fuzz/memory/snapshot2")])
+    yield Work("memory json", ["memory", os.path.abspath("tests/data/fuzz/memory/trace"), "--format", "json"])
+    yield Work("trend", ["trend", top + "/monitor"])
+    yield Work("whatif json", ["whatif", top + "/calls", "--format", "json"])
+    yield Work("quantise json", ["quantise", target, "--as", "fp8", "--format", "json"])
+    yield Work("check --resume", ["check", "--resume", *[os.path.abspath("tests/data/fuzz/ckpt/a.safetensors")] * 2])
     yield Work("report", ["report", top + "/run"])
     yield Work("report json", ["report", "--format", "json", top + "/run"])
     yield Work("sql", ["sql", top + "/run", "SELECT name, count(*) FROM events GROUP BY name"])
@@ -153,10 +169,10 @@ def broken_file(path):
         if path.endswith((".json", ".chrome", ".trace-view")):
             with open(path) as f:
                 json.load(f)
-        elif path.endswith((".xlsx", ".pt")):
+        elif path.endswith((".xlsx", ".pt", ".zip")):
             with zipfile.ZipFile(path) as z:
                 return z.testzip() or ""
-        elif path.endswith((".csv", ".txt", ".yaml")):
+        elif path.endswith((".csv", ".txt", ".yaml", ".py")):
             with open(path) as f:
                 return "" if f.read().endswith("\n") else "ends inside a line"
         elif path.endswith(".perfetto"):
@@ -355,7 +371,7 @@ def forbid_writing(top, work):
 
 def made_of(out):
     """Names without their times, and sizes where every run makes the same bytes."""
-    return sorted((re.sub(r"\d{6,}", "N", name), 0 if name.endswith(("db", ".xlsx", "phases.json")) else os.path.getsize(path))
+    return sorted((re.sub(r"\d{6,}", "N", name), 0 if name.endswith(("db", ".xlsx", "phases.json", "pack.zip")) else os.path.getsize(path))
                   for path, name in files_of(out))
 
 

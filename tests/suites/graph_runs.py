@@ -20,6 +20,7 @@ import graph_networks_eighth
 import graph_networks_fifth
 import graph_networks_fourth
 import graph_networks_more
+import graph_networks_ninth
 import graph_networks_seventh
 import graph_networks_sixth
 import graph_networks_third
@@ -27,7 +28,8 @@ from graph_networks import FRAMEWORK, numbers
 
 TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
           "fourth": graph_networks_fourth, "fifth": graph_networks_fifth, "sixth": graph_networks_sixth,
-          "seventh": graph_networks_seventh, "eighth": graph_networks_eighth}
+          "seventh": graph_networks_seventh, "eighth": graph_networks_eighth,
+          "ninth": graph_networks_ninth}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))

@@ -15,8 +15,6 @@ import tempfile
 
 # Names that ours do not have. package.name or package.Class.method: reason
 KNOWN = {
-    "pytorch.TrainerMon": "the training monitor is `msprobe monitor`",
-    "mindspore.TrainerMon": "the training monitor is `msprobe monitor`",
     "core.SingleComparator.compare_data": "a step of the official compare(), which nobody calls from outside",
     "core.SingleComparator.compare_single_tag": "a step of the official compare()",
     "core.SingleComparator.get_array_paths": "a step of the official compare()",

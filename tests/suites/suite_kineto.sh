@@ -28,6 +28,33 @@ list() {
         is "$(sql "$scratch/list.db" 'SELECT group_concat(rank) FROM ranks')" 0,1
 }
 check 'a list of traces as well' list
+# A second rank is made of the first: its clock is 30 s ahead and drifts by 50 us a second, and it arrives
+# up to 40 % of each collective later. Both end a collective within a microsecond.
+clocks() {
+    mkdir "$scratch/clocks" && "$PYTHON" - "$traces/nccl_data.json.gz" "$scratch/clocks" <<'PY' || return 1
+import gzip, json, random, sys
+trace, draw = json.load(gzip.open(sys.argv[1])), random.Random(5)
+json.dump(trace, open(sys.argv[2] + "/rank0.json", "w"))
+first = min(e["ts"] for e in trace["traceEvents"] if "ts" in e)
+for e in trace["traceEvents"]:
+    if "Collective name" in e.get("args", {}):
+        late = max(0, draw.uniform(-0.4, 0.4)) * e["dur"]
+        e["ts"] += late
+        e["dur"] = max(0.5, e["dur"] - late + draw.uniform(-1, 1))
+    if "ts" in e:
+        e["ts"] = round(30e6 + first + (e["ts"] - first) * (1 + 50e-6), 3)
+trace["distributedInfo"]["rank"] = 1
+json.dump(trace, open(sys.argv[2] + "/rank1.json", "w"))
+PY
+    "$msprobe" import "$scratch/clocks" >>"$said" || return 1
+    sql "$scratch/clocks" "SELECT text FROM problems" >>"$said"
+    is "$(sql "$scratch/clocks" "SELECT count(*), max(abs(offset_ns + 30000000000)) < 40000,
+            min(uncertainty_ns) BETWEEN 1 AND 5000000, method FROM clock_offsets" | tr '\t' ' ')" '1 1 1 collectives' &&
+        is "$(sql "$scratch/clocks" "SELECT count(*), max(abs(a.end_ns - b.end_ns)) < 40000 FROM comm_ops a
+            JOIN comm_ops b USING (seq, class) WHERE a.rank = 0 AND b.rank = 1" | tr '\t' ' ')" '21 1' &&
+        is "$(sql "$scratch/clocks" "SELECT text LIKE '%moved by -30.0000% s%' FROM problems")" 1
+}
+check 'clocks that are 30 s apart and drift are joined by collectives' clocks
 recipes() {
     "$PYTHON" tests/suites/kineto_recipes.py "$msprobe" "$scratch/two" "$traces"/sampled_rank-[01].json.gz \
         >>"$said" 2>&1

@@ -35,6 +35,25 @@ DRAW=$draw "$python" tests/suites/mindspore_unchanged.py "$B"
 "$python" tests/suites/mindspore_oracle.py "$B" "${OFFICIAL:-}"
 "$python" tests/suites/graph_mistakes.py "$B" "${MISTAKES:-sample}"
 
+# ---- the training monitor: trainings compute the same with it, and its csv files are those of the official one
+
+here=$(pwd)/tests/suites/monitor
+monitored() { # PYTHONPATH HOW OUT [NAME]: in the scratch folder, where the compiler leaves files
+    (cd "$scratch" && PYTHONPATH=$1 "$python" "$here/programs_mindspore.py" "$2" "$3" ${4:+"$4"} 2>>"$scratch/said") |
+        grep DONE
+}
+monitored '' none "$scratch/none" >"$scratch/none.txt"
+monitored "$build/python" monitored "$scratch/ours" >"$scratch/ours.txt"
+check every_monitored_program_ran test "$(wc -l <"$scratch/none.txt")" -eq 13
+check monitored_trainings_are_the_same_bit_by_bit cmp "$scratch/none.txt" "$scratch/ours.txt"
+if [ -d "${OFFICIAL:-/nowhere}/msprobe/mindspore" ]; then
+    # Not halves: in a cell of mixed precision the official monitor's own functions are cast as well.
+    for name in mlp named convolutions transformer recurrent frozen two_chunks; do
+        monitored "$OFFICIAL" official "$scratch/theirs" "$name" >/dev/null
+    done
+    "$PYTHON" "$here/compare.py" "$scratch/ours" "$scratch/theirs" mindspore || rc=1
+fi
+
 # ---- one model in C, PyTorch and MindSpore --------------------------------------------------
 
 report() { # name status

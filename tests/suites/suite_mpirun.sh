@@ -50,6 +50,12 @@ for r in 0 1 2 3 4; do
     dump "$top/b" $r 2.5
 done
 echo '{"task": "statistics", "data": {' >"$top/t/rank3/dump.json"
+for r in 0 1 2 3 4; do
+    for step in 0 1 2; do
+        dump "$top/steps/step$step" $r 2.$step
+    done
+done
+dump "$top/steps/step1" 3 NaN
 tensors "$top/tt" '\000\000\200\077'
 tensors "$top/tb" '\000\000\300\077'
 rm "$top/tb/rank0/dump_tensor_data/a4.npy"
@@ -125,7 +131,7 @@ if [ -z "$tried" ] || is_sanitized; then
     exit $rc
 fi
 "$B/tests/tool_sim" "$top/sim" straggler 0.1 7 >/dev/null
-reading='report json sql whatif slow_rank mstx_sum all hccl_sum cluster_time_summary no_rank no_place export check graph missing usage help'
+reading='report json sql whatif slow_rank mstx_sum all hccl_sum cluster_time_summary no_rank no_place export check check_json check_cut trend stat overflow graph missing usage help'
 of_command() { # name: sets its arguments
     case $1 in
     report) set -- report "$top/sim" ;;
@@ -137,6 +143,11 @@ of_command() { # name: sets its arguments
     slow_rank | mstx_sum | all | hccl_sum | cluster_time_summary) set -- cluster -m "$1" -d "$top/sim" -o "$top/made" --export_type text ;;
     export) set -- export --format csv -o "$top/made.csv" "$top/sim" ;;
     check) set -- check "$top/b" ;;
+    check_json) set -- check --format json "$top/steps" ;;
+    check_cut) set -- check "$top/t" ;;
+    trend) set -- trend "$top/steps" ;;
+    stat) set -- stat "$top/b/rank0" ;;
+    overflow) set -- overflow_check -i "$top/steps/step1" -o "$top/made" ;;
     graph) set -- graph_visualize -tp "$top/b/rank0" -o "$top/made" ;;
     missing) set -- report "$top/nowhere" ;;
     usage) set -- sql --bogus ;;
@@ -152,11 +163,11 @@ ran() { # launcher...
     cat "$top/printed"
     grep '^msprobe' "$top/complained"
     find "$top/made" "$top/made.csv" -type f 2>/dev/null | sort | while read -r f; do
-        echo "$f" | sed 's/_[0-9]\{14\}/_TIME/'
+        echo "$f"
         case $f in *.vis.db) ;; *) cat "$f" ;; esac
     done
 }
-same() { sed -e 's/_[0-9]\{14\}/_TIME/g' -e 's/ in [0-9.]* [a-z]*s$//' -e 's/^exit [1-9].*/exit failed/'; }
+same() { sed -e 's/analyze_[0-9]*/analyze_NS/g' -e 's/_[0-9]\{14\}/_TIME/g' -e 's/"seconds": [0-9.e-]*/"seconds": S/' -e 's/ in [0-9.]* [a-z]*s\(, .*\/s\)*$//' -e 's/^exit [1-9].*/exit failed/'; }
 for c in $reading; do
     of_command "$c"
     ran "$tool" | same >"$top/$c.want"
@@ -178,6 +189,8 @@ for c in $reading; do
         done
     done
 done
+grep -q '"pattern": "nan"' "$top/check_json.want" || bad 'check finds no NaN'
+grep -q 'rank3.*left out' "$top/check_cut.want" || bad 'check says nothing of the rank that cannot be read'
 grep -q 'rank' "$top/report.want" && grep -q 'exit 0' "$top/report.want" || bad 'a report says nothing'
 
 # A program with an MPI of its own starts a command in one process: that runs alone.

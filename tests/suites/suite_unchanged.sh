@@ -48,6 +48,13 @@ done
 for way in $([ -z "$ends" ] || "$ends" list); do
     check "$way" alike sh -c '"$0" "$@"; exit $?' "$ends" "$way"
 done
+if $cc -w -O1 -D_GNU_SOURCE -I. -o "$scratch/systems" tests/programs/odd_systems.c -lpthread -ldl -lm 2>"$said"; then
+    for way in $("$scratch/systems" list); do
+        check "$way" alike sh -c '"$0" "$@"; exit $?' "$scratch/systems" "$way"
+    done
+else
+    echo "skip odd_systems: this system has no such headers"
+fi
 # A script that names its interpreter, an environment that is empty, and an auditor of the linker.
 printf '#!/bin/sh\n"%s" "$1"; echo $?\nexec "%s" descriptors\n' "$odd" "$odd" >"$scratch/script"
 chmod +x "$scratch/script"
@@ -57,6 +64,39 @@ printf 'unsigned la_version(unsigned v) { return v; }\n' >"$scratch/audit.c"
 if $cc -w -fPIC -shared -o "$scratch/audit.so" "$scratch/audit.c" 2>"$said"; then
     check 'an auditor of the linker' alike env LD_AUDIT="$scratch/audit.so" "$odd" libraries_that_come_and_go
 fi
+
+# ---- programs that others wrote --------------------------------------------------------------------
+
+with() { # COMMAND NAME WORDS...: recorded and not, where there is such a command
+    with_command=$1 with_name=$2
+    shift 2
+    if command -v "$with_command" >/dev/null; then
+        check "$with_name" alike "$@"
+    else
+        echo "skip $with_name: there is no $with_command"
+    fi
+}
+with bash 'a script of bash' bash tests/programs/odd_shell.bash
+with perl 'a script of Perl' perl tests/programs/odd_perl.pl
+with python3 'pools of processes of Python' python3 tests/programs/odd_pools.py
+printf 'all: a b c d\na b c d:\n\t@sleep 0.02\nfail:\n\t@exit 3\n' >"$scratch/makefile"
+with make 'make with jobs' make -s -j3 -f "$scratch/makefile" all
+with make 'make that fails' make -s -j3 -f "$scratch/makefile" fail
+with awk 'commands of awk' awk 'BEGIN { while (("echo a; echo b" | getline l) > 0) print l; print system("exit 3"); print "x" | "cat" }'
+with xargs 'xargs side by side' sh -c 'seq 20 | xargs -P4 -n3 sh -c "exit 0" _; echo $?; echo a | xargs false; echo $?'
+with timeout 'limits of time' sh -c 'timeout 0.2 sleep 5; echo $?; timeout -s KILL 0.2 sleep 5; echo $?'
+with setsid 'sessions and hang-ups' sh -c 'nohup sh -c "kill -HUP \$\$; echo lives" 2>/dev/null; setsid -w sh -c "exit 8"; echo $?'
+with flock 'locks of files' flock "$scratch/lock" sh -c 'echo locked; exit 3'
+with tar 'an archive through pipes' sh -c 'tar cf - tests/programs/odd.c | gzip -n | gzip -d | tar tf -'
+with git 'a repository' sh -c 'cd "$0" && rm -rf r && git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log --format=%s' "$scratch"
+with ldconfig 'a static program of the system' sh -c 'ldconfig -p | head -1'
+with unshare 'another user in a namespace' unshare -r sh -c 'id -u; exit 4'
+with unshare 'a container' unshare -rmpf --mount-proc sh -c 'echo $$; exit 4'
+with python3 'few descriptors' sh -c 'ulimit -n 12; python3 -c "import os; print(os.listdir(\"/proc/self/fd\"))"; echo $?'
+with python3 'little memory' sh -c 'ulimit -v 300000; python3 -c "bytearray(10 ** 9)" 2>/dev/null; echo $?'
+with python3 'a small stack' sh -c 'ulimit -s 128; python3 -c "print(1)"; echo $?'
+with dd 'small files' sh -c 'ulimit -f 1; dd if=/dev/zero of="$0/big" bs=4096 count=4 2>/dev/null; echo $?; rm -f "$0/big"' "$scratch"
+with python3 'an allocator that looks for mistakes' env LD_PRELOAD=libc_malloc_debug.so.0 MALLOC_CHECK_=3 MALLOC_PERTURB_=165 python3 -c 'print(1)'
 OPTIONS="--nvtx --hook_dlsym --flight 5"
 for way in forks descriptors dispositions closes_what_it_does_not_know takes_the_numbers_of_others lowest_numbers threads_that_die libraries_that_come_and_go no_more_files; do
     check "$way with every hook" alike sh -c '"$0" "$@"; exit $?' "$odd" "$way"

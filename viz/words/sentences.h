@@ -48,6 +48,11 @@
 #define WAITING_EN ", in which {waiting} {waiting?1=rank|ranks} waited for {waited_s:one} s"
 #define WAITING_ZH "，其中 {waiting} 张卡等待了 {waited_s:one} s"
 
+/* What a step would save. */
+#define GAIN_EN                                                                                    \
+    "; without it {steps?=all|a step} would be up to {gain_ns:time} shorter ({share:percent})"
+#define GAIN_ZH "；去除后{steps?=总共|每步}最多可缩短 {gain_ns:time}（{share:percent}）"
+
 /* kind, English, Chinese */
 #define VIZ_SENTENCES_OF_RUNS(X)                                                                                     \
     X(straggler,                                                                                                     \
@@ -156,6 +161,30 @@
       "[; {others} more {others?1=step|steps} took over 1.5 times the median: {steps} in all]",                      \
       WHO_ZH " 的第 {step} 步耗时 {dur_ns:time}，是所有步中位数的 {times:one} 倍"                     \
              "[；另有 {others} 步超过中位数的 1.5 倍，全部为：{steps}]")                                             \
+    X(advise_data,                                                                                                   \
+      WHO_EN " waits for its data loader: {events} {events?1=time|times}, {total_ns:time} in "                       \
+             "all" GAIN_EN,                                                                                          \
+      WHO_ZH " 等待数据加载：{events} 次，共 {total_ns:time}" GAIN_ZH)                                               \
+    X(advise_garbage,                                                                                                \
+      WHO_EN " collects garbage: {events} {events?1=time|times}, {total_ns:time} in all" GAIN_EN,                    \
+      WHO_ZH " 进行垃圾回收：{events} 次，共 {total_ns:time}" GAIN_ZH)                                               \
+    X(advise_sync,                                                                                                   \
+      WHO_EN " waits for its device {events} {events?1=time|times}, {total_ns:time} in all, and "                    \
+             "the device then waits for it" GAIN_EN,                                                                 \
+      WHO_ZH " 与设备同步 {events} 次，共 {total_ns:time}，随后设备等待主机" GAIN_ZH)                                \
+    X(advise_brief,                                                                                                  \
+      "launching {events} {events?1=kernel|kernels} of " WHO_EN                                                      \
+      " takes longer than they run; its devices idle {total_ns:time}" GAIN_EN,                                       \
+      WHO_ZH " 的 {events} 个核函数下发耗时长于其执行；设备空闲 {total_ns:time}" GAIN_ZH)                            \
+    X(advise_host, "the devices of " WHO_EN " wait for the host and idle {total_ns:time}" GAIN_EN,                   \
+      WHO_ZH " 的设备等待主机，空闲 {total_ns:time}" GAIN_ZH)                                                        \
+    X(advise_overlap,                                                                                                \
+      WHO_EN " communicates for {total_ns:time}, part of which computing could hide" GAIN_EN,                        \
+      WHO_ZH " 通信 {total_ns:time}，其中一部分可与计算重叠" GAIN_ZH)                                                \
+    X(advise_packets,                                                                                                \
+      WHO_EN " makes {events} {events?1=call|calls} of less than 64 KiB, which take "                                \
+             "{total_ns:time}; join them" GAIN_EN,                                                                   \
+      WHO_ZH " 有 {events} 次小于 64 KiB 的通信，共 {total_ns:time}；可合并" GAIN_ZH)                                \
     X(device_late,                                                                                                   \
       "the device of " WHO_EN " has not reached {call} on {stream} after {waited_s:one} s",                          \
       WHO_ZH " 的设备在 {waited_s:one} s 后仍未执行到 {stream} 上的 {call}")                                         \

@@ -9,10 +9,9 @@ import functools
 import json
 import os
 import re
-import sys
 import uuid
 
-from msprobe import _probe
+from msprobe import _probe, _say
 
 ACTV, ACTV_GRAD, GRAD_UNREDUCED, GRAD_REDUCED, EXP_AVG, EXP_AVG_SQ, PARAM_ORIGIN, PARAM_UPDATED, OTHER = range(9)
 _SUFFIXES = ("actv", "actv_grad", "acc_grad", "post_grad", "exp_avg", "exp_avg_sq", "param_origin", "param_updated",
@@ -23,17 +22,18 @@ _FOLDER = re.compile(r"([\w-]{0,20})-rank(\d{1,5})-")
 
 
 def say(text):
-    print(f"msprobe: monitor: {text}", file=sys.stderr, flush=True)
+    _say.say(f"monitor: {text}")
 
 
 def guarded(func):
-    """func, a method of a monitor that a training calls: a failure of ours ends the monitor, not the training."""
+    """func, a method of a monitor that a training calls: a failure of ours ends the monitor, not the training. Modes and
+    classes of tensors of the program do not see what it reads."""
     @functools.wraps(func)
     def run(self, *args, **kwargs):
         if self._is_over:
             return None
         try:
-            return func(self, *args, **kwargs)
+            return func(self, *args, **kwargs) if kwargs else _probe.ask(func, self, *args)
         except Exception as why:
             if _probe.is_alien(why):
                 raise
@@ -101,6 +101,8 @@ def read_config(path):
 class BaseMonitor:
     """Config, steps and files; a framework adds its hooks."""
 
+    _tensor_type = ()  # the framework's class of tensors
+
     def __init__(self, config_file_path, rank, pp_stage, mates):
         """Reads the config, whose mistakes are raised; everything later is only said."""
         self._path = None if config_file_path is None else os.fspath(config_file_path)
@@ -110,6 +112,7 @@ class BaseMonitor:
         self._file_time = 0
         self._writer = self._board = None
         self._folder = None
+        self._struct, self._is_struct_written = {}, False
         self._is_dynamic = os.environ.get("DYNAMIC_MONITOR", "False").lower() == "true" and self._path is not None
         self._text, self.config = read_config(self._path)
         self._squash = self.config["squash_name"]
@@ -242,6 +245,58 @@ class BaseMonitor:
             if _probe.is_alien(other):
                 raise
             say(f"some hooks stay, without effect: {other}")
+
+    # ---- names and values ----------------------------------------------------------
+
+    def _is_target(self, name, prefix):
+        """Tells whether a parameter belongs to one of the chosen modules."""
+        squashed_name = prefix + squashed(name, self._squash)
+        return any(n.startswith(t) for t in self.config["targets"] for n in (name, squashed_name, prefix + name))
+
+    def _target_of(self, path, prefix, targets):
+        """Returns the name that a module's figures have, None for a module that was not chosen."""
+        found = prefix + squashed(path, self._squash)
+        if self.config["all_xy"] or self.config["print_struct"] or found in targets:
+            return found
+        return prefix + path if prefix + path in targets else None
+
+    def _put_side(self, metric, group, name, micro, values):
+        """Takes the figures of all inputs or all results of a module."""
+        if isinstance(values, self._tensor_type):
+            values = (values,)
+        if not isinstance(values, (list, tuple)):
+            return
+        for i, value in enumerate(values):
+            place = f"_{i}" if len(values) > 1 else ""
+            self._writer.put(metric, group, f"{name}{place}:{micro}", value)
+
+    # ---- module_struct.json --------------------------------------------------------
+
+    def _shape(self, value):
+        if isinstance(value, self._tensor_type):
+            return f"size={tuple(value.shape)}, dtype={value.dtype}"
+        return f"{type(value)}"
+
+    def _shapes(self, values):
+        """Returns what module_struct.json says of values."""
+        if isinstance(values, (tuple, list)):
+            found = {"config": f"{type(values).__name__}[{len(values)}]"}
+            found.update((i, self._shape(v)) for i, v in enumerate(values))
+            return found
+        if isinstance(values, self._tensor_type):
+            return {"config": "tensor", "tensor": self._shape(values)}
+        return {"config": f"{type(values)}"}
+
+    def _write_struct(self):
+        if self._is_struct_written or not self._struct:
+            return
+        self._is_struct_written = True
+        folder = os.path.join(output_base(), "module_struct", f"rank{self._rank}")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "module_struct.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(self._struct, file, indent=2)
+        say(f"the structure of the model is in {path}; the training goes on, without figures")
 
     # ---- figures, for the program ------------------------------------------------
 

@@ -3,7 +3,7 @@
  * test_selfcheck: dumps of a small model on several ranks and steps, clean and with
  * one fault each.
  */
-#include "compare/check/selfcheck.h"
+#include "compare/check/selfcheck_int.h"
 #include "tests/support/check.h"
 
 #include <sys/stat.h>
@@ -181,7 +181,7 @@ static void check_model(struct model *m, struct self_check *s)
         for (int rank = 0; rank < m->ranks; rank++)
             write_rank(m, step, rank);
     }
-    ck_ok(self_check_run(s, m->dir, 0, NULL, &err), err);
+    ck_ok(self_check_run(s, m->dir, 0, NULL, NULL, &err), err);
 }
 
 static void done(const struct model *m, struct self_check *s)
@@ -326,11 +326,122 @@ START_TEST(a_dump_that_cannot_be_read_is_left_out_and_named)
     self_check_free(&s);
     snprintf(path, sizeof path, "%s/step0/rank1/dump.json", m.dir);
     write_file(path, "{\"task\": ", 9);
-    ck_ok(self_check_run(&s, m.dir, 0, NULL, &err), err);
+    ck_ok(self_check_run(&s, m.dir, 0, NULL, NULL, &err), err);
     ck_assert_uint_eq(s.failures.n, 1);
     ck_assert_uint_eq(s.scope.dumps, 3);
     ck_assert_uint_eq(s.findings.n, 0);
     done(&m, &s);
+}
+END_TEST
+
+/* The check of some dumps, as a process of several has it. */
+struct part {
+    struct self_check s;
+    struct self__ctx c;
+};
+
+static void scan_part(struct part *p, const char *dir, unsigned process, unsigned processes)
+{
+    struct ms_err err = {0};
+    struct probe_dump *d;
+    *p = (struct part){.c = {.text = {.max = 1 << 20}}};
+    p->s.arena = ms_arena_new(SIZE_MAX);
+    p->c.s = &p->s;
+    ck_ok(probe_find(&p->s.places, dir, &err), err);
+    const uint32_t n = (uint32_t)p->s.places.list.n;
+    for (uint32_t i = self__share_begin(n, process, processes);
+         i < self__share_begin(n, process + 1, processes); i++) {
+        ck_ok(probe_dump_open(&d, self__place(&p->c, i)->json, 0, NULL, &err), err);
+        p->s.scope.dumps++;
+        ck_ok(self__scan(&p->c, d, i, &err), err);
+        ck_ok(self__mirror(&p->c, d, i, &err), err);
+        probe_dump_close(d);
+    }
+}
+
+static void free_part(struct part *p)
+{
+    ms_vec_free(&p->c.facts);
+    ms_map_free(&p->c.names);
+    ms_buf_free(&p->c.text);
+    self_check_free(&p->s);
+}
+
+static void put_part(struct ms_buf *b, const char *dir, unsigned process, unsigned processes)
+{
+    struct part p;
+    *b = (struct ms_buf){.max = 1 << 24};
+    scan_part(&p, dir, process, processes);
+    self__share_put(b, &p.c);
+    ck_assert(b->bad == MS_OK);
+    free_part(&p);
+}
+
+static void is_same_part(const struct part *a, const struct part *b)
+{
+    ck_assert(memcmp(&a->s.scope, &b->s.scope, sizeof a->s.scope) == 0);
+    ck_assert_uint_eq(a->c.names.keys.n, b->c.names.keys.n);
+    ck_assert_uint_eq(a->c.facts.n, b->c.facts.n);
+    ck_assert_uint_eq(a->s.findings.n, b->s.findings.n);
+    for (size_t i = 0; i < a->c.facts.n; i++) {
+        const struct self__fact *x = &a->c.facts.p[i], *y = &b->c.facts.p[i];
+        ck_assert(x->key == y->key && x->class == y->class && x->place == y->place &&
+                  x->value == y->value && ms_str_eq(x->node, y->node));
+    }
+    for (size_t i = 0; i < a->s.findings.n; i++) {
+        const struct self_finding *x = &a->s.findings.p[i], *y = &b->s.findings.p[i];
+        ck_assert(x->kind == y->kind && x->rank == y->rank && ms_str_eq(x->text, y->text) &&
+                  strcmp(x->pattern, y->pattern) == 0);
+    }
+}
+
+START_TEST(parts_of_processes_join_to_the_whole)
+{
+    struct self_check s;
+    struct model m = {.ranks = 3, .steps = 2, .fault = {"nan", 2, 1}};
+    struct ms_err err = {0};
+    struct ms_buf message;
+    struct part whole, joined;
+    check_model(&m, &s);
+    self_check_free(&s);
+    scan_part(&whole, m.dir, 0, 1);
+    for (unsigned processes = 2; processes < 9; processes++) { /* also more than dumps */
+        scan_part(&joined, m.dir, 0, processes);
+        for (unsigned p = 1; p < processes; p++) {
+            put_part(&message, m.dir, p, processes);
+            ck_ok(self__share_take(&joined.c, (struct ms_taker){message.p, message.n, false}, &err),
+                  err);
+            ms_buf_free(&message);
+        }
+        is_same_part(&whole, &joined);
+        free_part(&joined);
+    }
+    free_part(&whole);
+    scratch_remove(m.dir);
+}
+END_TEST
+
+START_TEST(a_message_that_is_cut_is_refused)
+{
+    struct self_check s;
+    struct model m = {.ranks = 2, .steps = 1, .fault = {"nan", 1, 0}};
+    struct ms_buf message;
+    check_model(&m, &s);
+    self_check_free(&s);
+    put_part(&message, m.dir, 1, 2);
+    for (size_t n = 0; n < message.n; n += 7) {
+        struct part p;
+        struct ms_err err = {0};
+        scan_part(&p, m.dir, 0, 2);
+        char *cut = malloc(n + 1); /* of its own, so that a sanitizer sees a read behind it */
+        memcpy(cut, message.p, n);
+        ck_assert_int_eq(self__share_take(&p.c, (struct ms_taker){cut, n, false}, &err),
+                         MS_E_INTERNAL);
+        free(cut);
+        free_part(&p);
+    }
+    ms_buf_free(&message);
+    scratch_remove(m.dir);
 }
 END_TEST
 
@@ -343,7 +454,7 @@ START_TEST(running_out_of_memory_anywhere_is_an_error)
     for (uint64_t n = 1;; n++) {
         struct ms_err err = {0};
         ms_mem_fail_at(n);
-        enum ms_rc rc = self_check_run(&s, m.dir, 0, NULL, &err);
+        enum ms_rc rc = self_check_run(&s, m.dir, 0, NULL, NULL, &err);
         bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         /* The record of where time goes is the one thing that may be lost in silence. */
@@ -368,5 +479,5 @@ TEST_MAIN("selfcheck", a_clean_run_has_no_findings, nan_is_told_where_it_comes_o
           a_parameter_with_a_gradient_changes_from_step_to_step,
           a_gradient_has_the_shape_of_its_output,
           a_gradient_that_is_handed_back_has_the_size_of_an_input, backward_runs_against_forward,
-          a_dump_that_cannot_be_read_is_left_out_and_named,
-          running_out_of_memory_anywhere_is_an_error)
+          a_dump_that_cannot_be_read_is_left_out_and_named, parts_of_processes_join_to_the_whole,
+          a_message_that_is_cut_is_refused, running_out_of_memory_anywhere_is_an_error)

@@ -5,9 +5,11 @@
 #include "mstx/foreign/ascend_files.h"
 #include "mstx/foreign/ascend_tables.h"
 #include "mstx/official/comm_rows.h"
+#include "mstx/official/figures.h"
 #include "mstx/official/slow_ranks.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/order.h"
 #include "tests/support/check.h"
 
 #include <math.h>
@@ -230,16 +232,58 @@ START_TEST(operations_of_any_duration_keep_it)
     ck_ok(ms_store_commit(s, &e), e);
     ck_ok(ms_store_scratch(&r.s, &e), e);
     ck_ok(mstx__recipe_find_files(&r, NULL, &e), e);
-    ck_ok(mstx__comm_rows_read(&r, &query, true, &c, &e), e);
+    ck_ok(mstx__comm_rows_read(&r, &query, MSTX_COMM_KINDS | MSTX_COMM_STARTS, &c, &e), e);
     ck_assert_uint_eq(c.row.n, N);
     for (size_t i = 0; i < N; i++) {
         ck_assert_int_eq(mstx__comm_dur(&c, i), took_ns[i]);
         ck_assert_int_eq(c.start.p[i], (int64_t)i);
+        ck_assert_str_eq(mstx__comm_text(&c, mstx__comm_kind(&c, i)->type).p, "t");
     }
     mstx__comm_rows_free(&c);
     mstx__recipe_free(&r);
     ms_store_close(r.s);
     scratch_remove(dir);
+}
+END_TEST
+
+/* ---- figures ------------------------------------------------------------------------- */
+
+/* Draws a value of one of these kinds: few distinct ones, durations, of both signs, of any size. */
+static double draw_value(unsigned kind, uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    const uint64_t r = *seed >> 11;
+    switch (kind) {
+    case 0:
+        return (double)(r % 5);
+    case 1:
+        return (double)(r % 4000000000);
+    case 2:
+        return (double)(int64_t)(r % 2000001) / 7 - 142857;
+    default:
+        return ldexp((double)r, (int)(r % 600) - 300) * (r % 2 != 0 ? 1 : -1);
+    }
+}
+
+START_TEST(figures_are_those_of_sorted_values)
+{
+    static const size_t counts[] = {1, 2, 3, 63, 64, 65, 1000, 40001};
+    enum { MOST = 40001 };
+    double *x = malloc(MOST * sizeof *x), *sorted = malloc(MOST * sizeof *sorted);
+    uint64_t seed = 29;
+    for (size_t c = 0; c < 4 * sizeof counts / sizeof *counts; c++) {
+        const size_t n = counts[c / 4];
+        for (size_t i = 0; i < n; i++)
+            x[i] = sorted[i] = draw_value((unsigned)(c % 4), &seed);
+        qsort(sorted, n, sizeof *sorted, ms_order_f64);
+        const struct mstx__figures f = mstx__describe(x, n);
+        ck_assert_uint_eq(f.n, n);
+        ck_assert(memcmp(x, sorted, n * sizeof *x) == 0);
+        ck_assert(f.min == sorted[0] && f.max == sorted[n - 1]);
+        ck_assert(n % 2 == 0 || f.median == sorted[n / 2]);
+    }
+    free(x);
+    free(sorted);
 }
 END_TEST
 
@@ -307,5 +351,5 @@ END_TEST
 TEST_MAIN("recipe", the_published_example_names_the_shortest,
           few_values_and_equal_values_name_nobody, each_size_has_its_ratio,
           more_than_a_hundred_are_judged_by_their_deviation, operations_of_any_duration_keep_it,
-          slow_rank_has_the_tables_and_values_of_the_recipe, sql_knows_statistics_and_hashes,
-          operations_are_told_with_step_and_group)
+          figures_are_those_of_sorted_values, slow_rank_has_the_tables_and_values_of_the_recipe,
+          sql_knows_statistics_and_hashes, operations_are_told_with_step_and_group)

@@ -517,6 +517,49 @@ START_TEST(a_wal_left_behind_is_read_in_a_copy)
 }
 END_TEST
 
+/* SQLite looks for what lies beside the file, not beside a link that leads to it. */
+START_TEST(a_wal_is_found_behind_a_link_too)
+{
+    char link[160];
+    snprintf(link, sizeof link, "%s/link.db", dir);
+    ck_ok(make_database(path), err);
+    leave_wal_behind();
+    ck_assert_int_eq(symlink(path, link), 0);
+    int64_t n;
+    ms_log_set_level(MS_LOG_ERROR);
+    ck_ok(count_rows(link, &n), err);
+    ck_assert_int_eq(n, 10);
+}
+END_TEST
+
+/* 1 TiB without 1 MB of data: the copy of it has to end, and to fit on a disk. */
+START_TEST(holes_of_what_lies_beside_are_not_copied)
+{
+    char wal[160];
+    snprintf(wal, sizeof wal, "%s-wal", path);
+    ck_ok(make_database(path), err);
+    leave_wal_behind();
+    ck_assert_int_eq(truncate(wal, (off_t)1 << 40), 0);
+    int64_t n;
+    ms_log_set_level(MS_LOG_ERROR);
+    ck_ok(count_rows(path, &n), err);
+    ck_assert_int_eq(n, 10);
+}
+END_TEST
+
+START_TEST(no_database_is_written_where_a_wal_of_another_lies)
+{
+    struct ms_store *s;
+    ck_ok(make_database(path), err);
+    leave_wal_behind();
+    const uint64_t before = folder_hash();
+    ck_assert_int_eq(ms_store_create(&s, path, &err), MS_E_IO);
+    ck_says(err, "x.db-wal would be applied to the new file");
+    ck_assert_int_eq(ms_store_renew(&s, path, path, &err), MS_E_IO);
+    ck_assert(folder_hash() == before);
+}
+END_TEST
+
 /* Appends to x.db-journal the name of a common journal, as SQLite writes it. */
 static void name_common_journal(const char *name)
 {
@@ -841,6 +884,9 @@ int main(void)
     tcase_add_test(tc, a_change_that_was_not_finished_is_taken_back_in_a_copy);
     tcase_add_test(tc, a_change_is_taken_back_also_in_a_read_only_directory);
     tcase_add_test(tc, a_wal_left_behind_is_read_in_a_copy);
+    tcase_add_test(tc, a_wal_is_found_behind_a_link_too);
+    tcase_add_test(tc, holes_of_what_lies_beside_are_not_copied);
+    tcase_add_test(tc, no_database_is_written_where_a_wal_of_another_lies);
     tcase_add_test(tc, a_read_only_directory_can_be_read_also_after_wal_mode);
     tcase_add_test(tc, a_file_that_a_journal_names_stays);
     tcase_add_test(tc, a_journal_of_a_finished_change_is_ignored);

@@ -145,6 +145,32 @@ START_TEST(columns_are_written_as_pandas_does)
 }
 END_TEST
 
+START_TEST(tensors_of_mindspore_have_numbers_and_tuples)
+{
+    struct ms_err err = {0};
+    static const int64_t i[] = {3, 7};
+    const struct probe_tensor one = tensor(MS_DT_I64, i, 2);
+    struct probe_tensor none = tensor(MS_DT_I64, i, 1), two = one;
+    none.ndim = 0;
+    two.ndim = 2;
+    two.shape[1] = two.stride[1] = 1;
+    begin("{\"ops\": [\"max\", \"nans\"]}");
+    ck_ok(probe_monitor_put(monitor, PROBE_MON_PARAM_ORIGIN, 0, MS_STR("0:a"), &one, "Int64", &err),
+          err);
+    ck_ok(probe_monitor_put(monitor, PROBE_MON_PARAM_ORIGIN, 0, MS_STR("0:b"), &two, "Int64", &err),
+          err);
+    ck_ok(
+        probe_monitor_put(monitor, PROBE_MON_PARAM_ORIGIN, 0, MS_STR("0:c"), &none, "Int64", &err),
+        err);
+    flush(PROBE_MON_PARAM_ORIGIN, 0, false);
+    has_text("csv/param_origin_0-0.csv", "vpp_stage,name,step,max,nans,shape,dtype\n"
+                                         "0,a,0,7.0,0.0,\"(2,)\",Int64\n"
+                                         "0,b,0,7.0,0.0,\"(2, 1)\",Int64\n"
+                                         "0,c,0,3.0,0.0,(),Int64\n");
+    end();
+}
+END_TEST
+
 START_TEST(what_is_no_tensor_has_a_line_of_nan)
 {
     struct ms_err err = {0};
@@ -266,6 +292,7 @@ END_TEST
 
 TEST_MAIN("monitor", figures_are_those_of_the_elements, a_nan_is_in_all_figures_but_the_counts,
           an_empty_tensor_has_a_norm_and_no_order, half_precision_knows_no_eps_of_1e_8,
-          columns_are_written_as_pandas_does, what_is_no_tensor_has_a_line_of_nan,
-          a_series_without_figures_in_a_step_has_no_line, alarms_are_a_whole_json_after_each_step,
-          without_memory_it_fails_cleanly, a_mistake_is_named_with_its_place)
+          columns_are_written_as_pandas_does, tensors_of_mindspore_have_numbers_and_tuples,
+          what_is_no_tensor_has_a_line_of_nan, a_series_without_figures_in_a_step_has_no_line,
+          alarms_are_a_whole_json_after_each_step, without_memory_it_fails_cleanly,
+          a_mistake_is_named_with_its_place)

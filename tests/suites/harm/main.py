@@ -37,14 +37,18 @@ from known import KNOWN, KNOWN_LINES  # noqa: E402
 
 LIMIT = 240  # seconds that a case may take; one that stalls fails
 
-# How a case is started: in code, as by run --dump (auto), or by run -o (marks); plain is without us.
+# How a case is started: in code, as by run --dump (auto), by run -o (marks), as by run --monitor, or by run --memory;
+# plain is without us.
 Mode = namedtuple("Mode", "start level task", defaults=["", ""])
 PLAIN = Mode("plain")
 MODES = [Mode("code", level, task) for task in ("statistics", "tensor") for level in ("mix", "L1", "L0", "debug")]
 MODES += [Mode("code", level, task) for level, task in
           (("mix", "structure"), ("mix", "overflow_check"), ("L1", "nan_check"), ("mix", "md5"))]
 MODES += [Mode("auto", "mix", "statistics"), Mode("auto", "L0", "tensor"), Mode("auto", "L1", "statistics")]
-MODES += [Mode("marks")]
+MODES += [Mode("marks"), Mode("monitor"), Mode("memory")]
+OF_MONITOR = {"targets": {}, "format": "csv", "ops": ["norm", "min", "max", "mean", "zeros", "nans"], "invariants": True,
+              "xy_distribution": True, "wg_distribution": True, "mv_distribution": True, "param_distribution": True,
+              "stack_info": True, "all_xy": True}
 
 
 def name_of(mode):
@@ -84,8 +88,11 @@ def debugger_maker(mode):
 
 
 def count_records(folder):
-    """Records in the dumps below a folder."""
+    """Records in the dumps below a folder, and rows of a monitor."""
     count = 0
+    for path in glob.glob(folder + "/figures/**/*.csv", recursive=True):
+        with open(path, encoding="utf-8") as f:
+            count += sum(1 for _ in f) - 1  # the first line names the columns
     for path in glob.glob(folder + "/**/d*.json", recursive=True):
         with open(path, encoding="utf-8") as f:
             text = f.read()
@@ -103,14 +110,30 @@ def attach_dump(mode):
     _auto.attach(path)
 
 
+def attach_monitor():
+    """Monitors this process as `run --monitor` does when PyTorch has been imported."""
+    from msprobe.pytorch import _monitor_auto
+    path = f"config{os.getpid()}.json"
+    os.environ["MONITOR_OUTPUT_DIR"] = os.path.abspath("figures")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(OF_MONITOR, f)
+    _monitor_auto.attach(os.path.abspath(path))
+
+
+def attacher(mode):
+    """For Run: what attaches a dump or a monitor that is not in the code."""
+    if mode.start == "auto":
+        return functools.partial(attach_dump, mode)
+    return attach_monitor if mode.start == "monitor" else None
+
+
 def child(func, mode, folder):
     """Runs one case in its own folder, and ends as a program does."""
     from harness import run_way
     os.chdir(folder)
     for name, fd in (("stdout", 1), ("stderr", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
-    attach = functools.partial(attach_dump, mode) if mode.start == "auto" else None
-    facts, raised = run_way(func, debugger_maker(mode), attach)
+    facts, raised = run_way(func, debugger_maker(mode), attacher(mode))
     with open("facts", "wb") as f:
         pickle.dump((facts, raised), f)
     atexit._run_exitfuncs()  # as a program ends; taking PyTorch apart as well would take a second
@@ -134,7 +157,7 @@ def serve(build, mode, ways, top):
     """Each way in a child of this process, one after the other."""
     known = load_ways()
     load_lazily()
-    if mode.start in ("code", "auto"):
+    if mode.start in ("code", "auto", "monitor"):
         sys.path.insert(0, os.path.join(build, "python"))
         importlib.import_module("msprobe.pytorch")
     for way in ways:
@@ -172,8 +195,9 @@ def wait_limited(pid):
 
 def command_of(build, mode, top, ways, number):
     me = [sys.executable, os.path.abspath(__file__), build, "--serve", json.dumps([mode, ways, top])]
-    if mode.start in ("marks", "auto"):
-        return [build + "/msprobe", "run", "-o", os.path.join(top, f"{name_of(mode)}.{number}.run"), "--", *me]
+    if mode.start in ("marks", "auto", "monitor", "memory"):
+        also = ["--memory"] if mode.start == "memory" else []
+        return [build + "/msprobe", "run", *also, "-o", os.path.join(top, f"{name_of(mode)}.{number}.run"), "--", *me]
     return me
 
 
@@ -331,8 +355,10 @@ def arguments():
 
 def check_records(chosen, plan, known, top):
     """A dump that collects nothing would do no harm either."""
+    from harness import VERSION
     good = True
-    for mode in (m for m in MODES if m == MODES[0] or m.start == "auto"):
+    starts = ("auto", "monitor") if VERSION >= (2, 0) else ("auto",)  # before, there is no monitor
+    for mode in (m for m in MODES if m == MODES[0] or m.start in starts):
         ways = [way for way in chosen if mode in plan[way] and not known[way].silent and
                 outcome(top, PLAIN, way).raised is None]
         empty = [way for way in ways if count_records(os.path.join(top, name_of(mode), way)) == 0]
@@ -395,7 +421,7 @@ def main():
 
 def why_known(way, line):
     """Why a line of judge() is known to differ, in every mode or in those that begin with a word."""
-    return KNOWN.get(way) or KNOWN.get(f"{way} {line.partition('-')[0]}")
+    return KNOWN.get(way) or KNOWN.get(f"{way} {re.split('[-:]', line)[0]}")
 
 
 def ask_again(options, known, plan, verdicts, top):

@@ -2,19 +2,25 @@
 # SPDX-License-Identifier: MIT
 """Compares the csv files and the alarms of two monitors value by value.
 
-    compare.py OURS THEIRS     folders with a folder for each program
+    compare.py OURS THEIRS [mindspore]     folders with a folder for each program
 
 Both round to `ndigits` = 6 decimals what they computed in float64. They add in another order, so that a figure
 may fall on the other side of a rounding boundary: values are equal when they differ by at most one unit of the
 last decimal, or by 1e-12 of their magnitude. Names, steps, shapes, dtypes, counts and the order of lines are
-compared as texts."""
+compared as texts.
+
+With MindSpore the official monitor adds in float32, so figures may differ by 1e-6 of their size. Its lines of
+optimizer states lack the stage, so that the first figure stands before the step, and they have the state's name
+before the parameter's; they are put right before they are compared."""
 import csv
 import json
 import os
 import re
 import sys
 
-UNIT, RELATIVE = 1.000001e-6, 1e-12
+UNIT = 1.000001e-6
+IS_MINDSPORE = "mindspore" in sys.argv[3:]
+RELATIVE = 1e-6 if IS_MINDSPORE else 1e-12
 
 # Lines that differ, and why: (program, file, name).
 KNOWN = {
@@ -37,6 +43,12 @@ def folders(path):
 def rows_of(path):
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.reader(file))
+
+
+def put_right(rows):
+    """Returns MindSpore's lines of optimizer states with a stage and the parameter's name."""
+    return [row if row[0] == "vpp_stage" or row[0].isdigit() else
+            ["0", re.sub(r"^exp_avg(_sq)?\.", "", row[0]), row[2], row[1], *row[3:]] for row in rows]
 
 
 def equal(a, b):
@@ -113,6 +125,7 @@ def compare_program(name, ours, theirs):
         complaints += [f"rank {rank}: {f} only of one" for f in sorted(mine ^ other)]
         for f in sorted(mine & other):
             x, y = rows_of(os.path.join(a[rank], f)), rows_of(os.path.join(b[rank], f))
+            y = put_right(y) if IS_MINDSPORE else y
             known = {n for p, kind, n in KNOWN if p == name and f.startswith(kind + "_")}
             files += 1
             values += sum(map(len, y))
@@ -140,4 +153,4 @@ def main(ours, theirs):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:3]))

@@ -84,7 +84,8 @@ def callers():
     for twice in ["Origin: http://evil.example", f"Origin: http://{HERE}"], ["Sec-Fetch-Site: cross-site", "sec-fetch-site: none"]:
         expect(f"twice {twice[0]}", {400}, request("/api/about", headers=twice[::-1]))
     expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
-    for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16])]:
+    for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16]),
+                        ("with more than the token", TOKEN + "0")]:
         for method, path in [("GET", "/api/about"), ("GET", "/api/sql?graph=1&q=SELECT%201"), ("GET", "/metrics"), ("POST", "/api/undo")]:
             expect(f"{method} {path[:10]} {name}", {403}, request(path, method, token=token))
     expect("the page itself without a token", {200}, request("/", token=None))
@@ -180,6 +181,16 @@ def children():
     return listed
 
 
+def file_limit(pid):
+    """Bytes that a process may write to one file; None: it has ended, or there is no limit."""
+    try:
+        with open(f"/proc/{pid}/limits", encoding="ascii") as f:
+            found = re.search(r"Max file size +(\d+)", f.read())
+    except OSError:
+        return None
+    return int(found.group(1)) if found else None
+
+
 def wait_for(what, seconds=10):
     deadline = time.monotonic() + seconds
     while not what() and time.monotonic() < deadline:
@@ -203,6 +214,7 @@ def processes():
     for t in crowd:
         t.start()
     check("statements run side by side", wait_for(lambda: len(children()) == MOST), children())
+    check("none of them may fill the disk", wait_for(lambda: all(file_limit(pid) == 256 << 20 for pid in children())))
     start = time.monotonic()
     check("others are answered meanwhile", alive() and time.monotonic() - start < 2)
     expect("one more than may run", {503}, request(statement("SELECT 1"), wait=60))

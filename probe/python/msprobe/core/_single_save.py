@@ -6,7 +6,8 @@
 import collections
 import json
 import os
-import sys
+
+from msprobe import _say
 
 _FRAMEWORKS = ("pytorch", "mindspore")
 
@@ -57,7 +58,7 @@ def _figures(array):
 
 
 def _warn(why):
-    print(f"msprobe: SingleSave: {why}", file=sys.stderr, flush=True)
+    _say.say(f"SingleSave: {why}")
 
 
 def _write_json(path, value):

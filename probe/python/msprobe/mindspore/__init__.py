@@ -13,7 +13,8 @@
 from msprobe.mindspore._callbacks import MsprobeInitStep, MsprobeStep
 from msprobe.mindspore._debugger import PrecisionDebugger, module_dump, module_dump_end
 from msprobe.mindspore._graph_save import save, save_grad, step
+from msprobe.mindspore._monitor import TrainerMon
 from msprobe.mindspore._seed import seed_all
 
-__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "module_dump",
+__all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "TrainerMon", "module_dump",
            "module_dump_end", "save", "save_grad", "seed_all", "step"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Hooks of the cells of a model, and of their parameters' gradients."""
 import inspect
+import weakref
 
 from mindspore import nn
 from mindspore.common.hook_handle import HookHandle
@@ -10,12 +11,13 @@ from msprobe.mindspore._gradients import Watcher, in_turn
 
 _WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
 _TAKES_KWARGS = "with_kwargs" in _WORDS
-_WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
+WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
 _ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
 _hooked = []  # (model, its cells: _Hooked)
 _watched = set()  # (path, name, id of the parameter)
+watchers = weakref.WeakSet()  # others with hooks, which their without_hooks() removes
 
 
 def check(model):
@@ -48,7 +50,7 @@ def _stand_in(*_args):
 
 
 def _register_before(cell, hook):
-    handle = cell.register_forward_pre_hook(_stand_in, **_WITH_KWARGS)
+    handle = cell.register_forward_pre_hook(_stand_in, **WITH_KWARGS)
     cell._forward_pre_hook[handle.handle_id] = hook
     return handle
 
@@ -57,7 +59,7 @@ def _register_after(cell, after):
     """Registers a hook before the program's own hooks.
 
     The usual way is not available for a cell with a custom backward."""
-    handle = cell.register_forward_hook(_stand_in, **_WITH_KWARGS, **_ALWAYS_CALLED)
+    handle = cell.register_forward_hook(_stand_in, **WITH_KWARGS, **_ALWAYS_CALLED)
     if not hasattr(handle, "handle_id"):
         names = ("_forward_hook_with_kwargs", "_forward_hook_always_called")
         extra = [getattr(cell, name) for name in names if hasattr(cell, name)]
@@ -178,8 +180,8 @@ def _is_ours(hook):
     return isinstance(hook, (_probe.Hook, _probe.After)) or str(module).startswith("msprobe.")
 
 
-def _without(hooks):
-    """Removes the dumper's hooks from a cell; returns the function that restores their order, or
+def without(hooks):
+    """Removes the hooks of msprobe from a table of a cell; returns the function that restores their order, or
     None."""
     known = list(hooks.items())
     ours = [key for key, hook in known if _is_ours(hook)]
@@ -194,11 +196,12 @@ def _without(hooks):
 
 
 def without_hooks():
-    """Removes the dumper's hooks from all cells until the returned function is called."""
+    """Removes the hooks of msprobe from all cells until the returned function is called."""
     cells = {id(cell): cell for model, _ in _hooked for cell in all_cells(model)}
     cells.update((id(cell), cell) for cell in _alone)
     dicts = [d for cell in cells.values() for d in (cell._forward_pre_hook, cell._forward_hook)]
-    back = [put for put in map(_without, dicts) if put is not None]
+    back = [put for put in map(without, dicts) if put is not None]
+    back += [watcher.without_hooks() for watcher in watchers]
 
     def put_all():
         for put in back:

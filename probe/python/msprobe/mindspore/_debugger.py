@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
 """PrecisionDebugger of MindSpore."""
 import os
-import sys
 
 import mindspore
 from mindspore import communication
 
-from msprobe import _probe
+from msprobe import _probe, _say
 from msprobe._debugger import BaseDebugger, unharmed
 from msprobe._saved import SavedGradients
 from msprobe.mindspore import (_cells, _distributed, _gradients, _graph_dump, _graphs,
@@ -43,8 +42,7 @@ def _task_of(task, level):
     is dumped, except what the program saves by hand."""
     if level == "debug" or not os.environ.get("MS_SIMULATION_LEVEL", "").strip():
         return task
-    print("msprobe: MS_SIMULATION_LEVEL is set: a dry run computes no values, so only its structure "
-          "is dumped", file=sys.stderr, flush=True)
+    _say.say("MS_SIMULATION_LEVEL is set: a dry run computes no values, so only its structure is dumped")
     return "structure"
 
 
@@ -88,8 +86,7 @@ class PrecisionDebugger(BaseDebugger):
         if self._graph_folder is None:
             self._graph_folder = _graph_dump.drive_or_note(*self._given)
             _graphs.tell_no_more()
-            print(f"msprobe: the program runs graphs; mindspore dumps them to {self._graph_folder}",
-                  file=sys.stderr, flush=True)
+            _say.say(f"the program runs graphs; mindspore dumps them to {self._graph_folder}")
 
     def _dumps_graphs_alone(self):
         return self._info["level"] == _graph_dump.LEVEL

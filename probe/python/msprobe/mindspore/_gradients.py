@@ -16,11 +16,11 @@ from msprobe._nested import as_tuple, tensors_of, with_tensors
 from msprobe.mindspore._tensors import executor, is_host, may_have_gradient
 
 _TAKES_TUPLE = tuple(int(n) for n in mindspore.__version__.split(".")[:2]) >= (2, 7)
-_wants_gradients = executor().requires_grad
+wants_gradients = executor().requires_grad
 _HookBackward = mindspore.ops.HookBackward
 
 
-def _operator(name, then, is_before):
+def backward_hook(name, then, is_before):
     """Returns an identity operator that calls a function in backward; the graph keeps both."""
     hooks = OrderedDict(then=guarded(then))
     operator = _inner_ops.CellBackwardHook(name, None, hooks)
@@ -32,7 +32,7 @@ def _operator(name, then, is_before):
     return operator
 
 
-def _through(operator, value, is_wanted=may_have_gradient):
+def through(operator, value, is_wanted=may_have_gradient):
     tensors = tuple(tensors_of(value, is_wanted))
     if not tensors:
         return value
@@ -115,10 +115,10 @@ def _plan(func, prefix, name, number, args, kwargs):
         _dump(prefix, name, number, as_tuple(grad_input), as_tuple(grad_output))
 
     if not has_gradients:
-        operator = _operator(f"{prefix}.{name}.{number}", lambda cell, out: come(cell, (), out), True)
-        return (args, kwargs), lambda result: _through(operator, result)
-    operator = _operator(f"{prefix}.{name}.{number}", come, False)
-    return _through(operator, (args, kwargs), _is_tensor), lambda result: _through(operator, result, _is_tensor)
+        operator = backward_hook(f"{prefix}.{name}.{number}", lambda cell, out: come(cell, (), out), True)
+        return (args, kwargs), lambda result: through(operator, result)
+    operator = backward_hook(f"{prefix}.{name}.{number}", come, False)
+    return through(operator, (args, kwargs), _is_tensor), lambda result: through(operator, result, _is_tensor)
 
 
 # ---- primitives ---------------------------------------------------------------
@@ -234,21 +234,21 @@ class Watcher:
         self._open = {}  # (hook, number) -> call
 
     def before(self, hook, cell, args, number):
-        if not _wants_gradients():
+        if not wants_gradients():
             return None
         if number == 0 and len(self._open) > 4096:
             self._open.clear()  # calls that ended in exceptions
         one = self._open[hook, number] = _CellCall(hook, number)
         if not _has_tensors(args):
             return None
-        one.inner = _operator(one.name(), one.leave, False)
-        return _through(one.inner, args)
+        one.inner = backward_hook(one.name(), one.leave, False)
+        return through(one.inner, args)
 
     def after(self, hook, cell, result, number):
         one = self._open.pop((hook, number), None)
         if one is None:
             return None
         if one.inner is not None:
-            result = _through(one.inner, result)
+            result = through(one.inner, result)
         then = one.enter_and_leave if one.inner is None else one.enter
-        return _through(_operator(one.name(), then, True), result)
+        return through(backward_hook(one.name(), then, True), result)

@@ -7,10 +7,9 @@ a graph runs, Python calls from the graph are not recorded.
 """
 import functools
 import importlib
-import sys
 import threading
 
-from msprobe import _custom, _probe
+from msprobe import _custom, _probe, _say
 from msprobe._guard import guarded, surely
 from msprobe.mindspore import _cells, _optimizer, _wrap
 
@@ -89,8 +88,8 @@ def _tell_once():
     global _is_told
     if not _is_told and _probe.active():
         _is_told = True
-        print("msprobe: what runs inside a compiled graph (@jit, GRAPH_MODE) has no records: use "
-              "level L2, which has the framework dump its graphs", file=sys.stderr, flush=True)
+        _say.say("what runs inside a compiled graph (@jit, GRAPH_MODE) has no records: use level L2, which has the "
+                 "framework dump its graphs")
 
 
 def tell_no_more():

@@ -13,7 +13,8 @@ _CALLS = 3  # a group of watched functions
 
 class _Watch(_auto.Watch):
     def called(self, module, _when=None):
-        if not _modules.is_read():  # else it may be a compiler's own module around the model
+        # not a compiler's own module around the model, nor one whose base class the program has not initialised
+        if not _modules.is_read() and "_modules" in object.__getattribute__(module, "__dict__"):
             super().called(module)
 
     def _parts_of(self, root):

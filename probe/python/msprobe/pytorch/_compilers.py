@@ -9,17 +9,24 @@ import types
 import torch
 
 
-def _find_skip():
-    """Returns the function that has the compiler leave out a code object; None where there is no compiler.
+# Functions of these modules call nothing of the program, so what runs below them is left out too.
+_LEAVES = {"msprobe._lines", "msprobe._monitor", "msprobe._say", "msprobe.pytorch._features",
+           "msprobe.pytorch._invariants", "msprobe.pytorch._monitor"}
 
-    Newer versions have a strategy for each code object instead of skip_code()."""
+
+def _find_skip():
+    """Returns the function that has the compiler leave out a code object, and with a true second argument all that
+    runs below it; None where there is no compiler.
+
+    Newer versions have a strategy for each code object instead of skip_code(), which knows one code object only."""
     frames = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
     actions, make = getattr(frames, "_FrameAction", None), getattr(frames, "_FrameExecStrategy", None)
     put = getattr(frames, "set_code_exec_strategy", None)
     if actions is None or make is None or put is None:
-        return getattr(frames, "skip_code", None)
-    strategy = make(actions.SKIP, actions.DEFAULT)
-    return lambda code: put(code, strategy)
+        skip = getattr(frames, "skip_code", None)
+        return skip and (lambda code, _is_leaf: skip(code))
+    alone, with_all_below = make(actions.SKIP, actions.DEFAULT), make(actions.SKIP, actions.SKIP)
+    return lambda code, is_leaf: put(code, with_all_below if is_leaf else alone)
 
 
 _skip = _find_skip()
@@ -56,4 +63,4 @@ def skip_functions():
         for func in _functions(vars(module)) if _is_ours(name) else ():
             if _is_ours(func.__module__ or ""):
                 for code in _codes(func.__code__):
-                    _skip(code)
+                    _skip(code, name in _LEAVES and code is func.__code__)

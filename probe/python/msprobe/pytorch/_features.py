@@ -67,8 +67,8 @@ def _matrix(module):
             hasattr(module, "vocab_start_index"):
         return None
     for name in ("weight", "wg"):
-        weight = getattr(module, name, None)
-        if isinstance(weight, torch.Tensor) and weight.dim() == 2:
+        weight = dict.get(module._parameters, name)  # one that the module computes is not asked for
+        if weight is not None and weight.dim() == 2:
             return weight.detach()
     return None
 

@@ -244,7 +244,7 @@ class Invariants:
     def _tied_names(model):
         names = {}
         for path, module in model.named_modules():
-            for key, parameter in module._parameters.items():
+            for key, parameter in dict.items(module._parameters):
                 if parameter is not None:
                     names.setdefault(id(parameter), []).append((path, key))
         return [places for places in names.values() if len(places) > 1]
@@ -252,14 +252,20 @@ class Invariants:
     def _check_tied(self):
         model = self._model()
         for places in self._tied:
-            found = {id(model.get_submodule(path)._parameters.get(key)) for path, key in places}
+            found = {id(dict.get(model.get_submodule(path)._parameters, key)) for path, key in places}
             if len(found) > 1:
                 self._breach("tied", " and ".join(f"{path}.{key}" for path, key in places), "they were one parameter")
 
+    @staticmethod
+    def _weights(model, kind):
+        """Returns the weights that are parameters: to ask a module for one that it computes would compute it."""
+        found = [(name, dict.get(module._parameters, "weight")) for name, module in model.named_modules()
+                 if isinstance(module, kind)]
+        return [(name, weight) for name, weight in found if weight is not None]
+
     def _check_twins(self, model):
         """An embedding and a head with equal weights that are two parameters were one before."""
-        tables = [(n, m.weight) for n, m in model.named_modules() if isinstance(m, torch.nn.Embedding)]
-        heads = [(n, m.weight) for n, m in model.named_modules() if isinstance(m, torch.nn.Linear)]
+        tables, heads = self._weights(model, torch.nn.Embedding), self._weights(model, torch.nn.Linear)
         for a, table in tables:
             for b, head in heads:
                 if table is head or table.shape != head.shape or not (table.requires_grad and head.requires_grad):

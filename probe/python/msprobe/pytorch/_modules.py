@@ -647,6 +647,15 @@ def is_read():
     return bool(_reads)
 
 
+_onlookers = weakref.WeakSet()  # monitors, whose hooks are set aside as well
+
+
+def add_onlooker(monitor):
+    """Has a monitor told, by set_aside() and put_back(), when a compiler or a tracer reads a model."""
+    _onlookers.add(monitor)
+    watch_for_good()
+
+
 def _is_reading(_model, when):
     """Removes all hooks while a compiler or a tracer reads a model; its calls are not dumped."""
     if when == BEFORE:
@@ -654,8 +663,12 @@ def _is_reading(_model, when):
         _reads.append([one for one in _hooked if one.is_put])
         for one in _reads[-1]:
             one.take()
+        for monitor in list(_onlookers):
+            monitor.set_aside()
         return
     _probe.hide(-1)
+    for monitor in list(_onlookers):
+        monitor.put_back()
     for one in _reads.pop():
         _probe.put_hooks(one.entries, _DICTS)
         one.is_put = True

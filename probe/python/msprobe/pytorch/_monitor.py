@@ -8,8 +8,6 @@
 
 Tensors are looked at when they pass: nothing of the program is replaced, wrapped, copied or kept, and no node
 is added to its graph. See probe/python/msprobe/_monitor.py."""
-import json
-import os
 import traceback
 import weakref
 
@@ -18,7 +16,7 @@ import torch
 from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
-from msprobe.pytorch import _features, _modules
+from msprobe.pytorch import _compilers, _features, _modules
 from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
 
@@ -93,8 +91,10 @@ class _Feature(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._due and not _is_untouchable():
+        if monitor is not None and monitor._due:
             monitor._put_features(self, module, args, result)
 
 
@@ -104,8 +104,10 @@ class _Stack(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args, result):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and monitor._stacks is not None and not _is_untouchable():
+        if monitor is not None and monitor._stacks is not None:
             monitor._put_stack(self)
 
 
@@ -115,8 +117,10 @@ class _Watched(_Hook):
     __slots__ = ()
 
     def __call__(self, module, args):
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._called(module, args)
 
 
@@ -130,8 +134,10 @@ class _Gradient:
 
     def __call__(self, parameter):
         """Called with the parameter."""
+        if _is_untouchable():
+            return
         monitor = self.monitor()
-        if monitor is not None and not _is_untouchable():
+        if monitor is not None:
             monitor._accumulated(self, parameter)
 
 
@@ -145,7 +151,7 @@ class _Backward:
         where its first gradient arrives, as in the official tool, which hears of all at once."""
         self.monitor, self.hook, self.given = monitor, hook, None
         if sizes is not None:
-            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], is_first=True)
+            monitor._went_back(hook, (None,) * sizes[0], (None,) * sizes[1], True)
 
     def input(self, gradients):
         self.given = gradients
@@ -179,20 +185,6 @@ def _main_gradient(parameter):
     return gradient.to_local() if type(gradient).__name__ == "DTensor" else gradient
 
 
-def _shapes(values):
-    """Returns what module_struct.json says of values."""
-    def one(v):
-        return f"size={tuple(v.shape)}, dtype={v.dtype}" if isinstance(v, _Tensor) else f"{type(v)}"
-
-    if isinstance(values, (tuple, list)):
-        found = {"config": f"{type(values).__name__}[{len(values)}]"}
-        found.update((i, one(v)) for i, v in enumerate(values))
-        return found
-    if isinstance(values, _Tensor):
-        return {"config": "tensor", "tensor": one(values)}
-    return {"config": f"{type(values)}"}
-
-
 class _Parameter:
     """A parameter by its module and its name there, since the program may replace it."""
 
@@ -203,14 +195,14 @@ class _Parameter:
 
     def get(self):
         module = self.module()
-        return module._parameters.get(self.key) if module is not None else None
+        return dict.get(module._parameters, self.key) if module is not None else None  # the program's own dict may count
 
 
 def _owned(model):
     """Yields (name, module, key, parameter) of each parameter once, as named_parameters() does."""
     seen = set()
     for path, module in model.named_modules():
-        for key, parameter in module._parameters.items():
+        for key, parameter in dict.items(module._parameters):
             if parameter is not None and id(parameter) not in seen:
                 seen.add(id(parameter))
                 yield (f"{path}.{key}" if path else key), module, key, parameter
@@ -219,19 +211,22 @@ def _owned(model):
 class TrainerMon(_monitor.BaseMonitor):
     """The official monitor: figures of a training, step by step, as config_file_path asks."""
 
+    _tensor_type = _Tensor
+
     def __init__(self, config_file_path, process_group=None, params_have_main_grad=True, opt_ty=None) -> None:
         self._handles = []  # of hooks that a new config replaces
+        self._aside = []  # hooks that are away, for each compiler or tracer that is reading a model
         self._step_handles = []  # of the optimizer, for good
         self._parameters, self._chunks, self._nodes = [], [], []
         self._optimizer = self._wrapped = None
         self._groups = 0  # modules called so far
         self._invariants, self._before_step = [], []
         self._features = self._stacks = None
-        self._struct, self._is_struct_written = {}, False
         self._micro_steps = 1
         self._dp_group = self._tp_group = None
         self.params_have_main_grad = params_have_main_grad
         super().__init__(config_file_path, *_ranks(process_group))
+        _compilers.skip_functions()
 
     # ---- the official interface -------------------------------------------------
 
@@ -286,6 +281,7 @@ class TrainerMon(_monitor.BaseMonitor):
             self._hook_features()
         if self.config["invariants"] and self._writer is not None:
             self._watch_invariants()
+        _modules.add_onlooker(self)
 
     def _watch_invariants(self):
         """Watches what must hold; independent of the steps that the config chooses."""
@@ -315,6 +311,26 @@ class TrainerMon(_monitor.BaseMonitor):
         if self._writer is not None:
             self._writer.drop()
 
+    @guarded
+    def set_aside(self):
+        """Takes the hooks of modules away while a compiler or a tracer reads a model: see _modules."""
+        self._aside.append([])
+        for handle in self._handles:
+            reference = getattr(handle, "hooks_dict_ref", None)  # that of a node has none in old versions
+            hooks = reference() if reference is not None else None
+            hook = hooks.get(handle.id) if hooks is not None else None
+            if isinstance(hook, _Hook):
+                self._aside[-1].append((hooks, handle.id, hook, list(hooks)))
+                del hooks[handle.id]
+
+    @guarded
+    def put_back(self):
+        for hooks, number, hook, order in reversed(self._aside.pop() if self._aside else []):
+            hooks[number] = hook
+            for key in order + [key for key in hooks if key not in order]:
+                if key in hooks:
+                    hooks.move_to_end(key)
+
     def _models(self):
         return [(f"{stage}:", m) for stage, m in enumerate(ref() for ref in self._chunks) if m is not None]
 
@@ -328,10 +344,6 @@ class TrainerMon(_monitor.BaseMonitor):
                 known = prefix + name if known in names else known
                 names.add(known)
                 self._parameters.append(_Parameter(module, key, known, self._is_duplicate(parameter)))
-
-    def _is_target(self, name, prefix):
-        squashed_name = prefix + squashed(name, self._squash)
-        return any(n.startswith(t) for t in self.config["targets"] for n in (name, squashed_name, prefix + name))
 
     def _is_duplicate(self, parameter):
         """Tells whether another rank writes the gradient, which is the same there."""
@@ -402,12 +414,6 @@ class TrainerMon(_monitor.BaseMonitor):
             self._stacks[hook.name] = " ".join(f"File {f.filename}, line {f.lineno}, in {f.name}, {f.line};"
                                                for f in reversed(frames))
 
-    def _target_of(self, path, prefix, targets):
-        found = prefix + squashed(path, self._squash)
-        if self.config["all_xy"] or self.config["print_struct"] or found in targets:
-            return found
-        return prefix + path if prefix + path in targets else None
-
     def _hook_module(self, module, name):
         after = _After(self, name, None)
         if not self.config["forward_only"]:
@@ -454,10 +460,10 @@ class TrainerMon(_monitor.BaseMonitor):
             inputs = [v for v in args if isinstance(v, _Tensor)] + \
                 [v for v in kwargs.values() if isinstance(v, _Tensor)]
             if self.config["print_struct"]:
-                self._struct.setdefault(hook.name, {}).update(input=_shapes(inputs), output=_shapes(result))
+                self._struct.setdefault(hook.name, {}).update(input=self._shapes(inputs), output=self._shapes(result))
             else:
-                self._put_side(ACTV, hook, f"{hook.name}.input", hook.micro, inputs)
-                self._put_side(ACTV, hook, f"{hook.name}.output", hook.micro, result)
+                self._put_side(ACTV, hook.number, f"{hook.name}.input", hook.micro, inputs)
+                self._put_side(ACTV, hook.number, f"{hook.name}.output", hook.micro, result)
             hook.micro = (hook.micro + 1) % self._micro_steps
         if began is not None:
             self._watch_back(hook, result, *began)
@@ -472,23 +478,13 @@ class TrainerMon(_monitor.BaseMonitor):
     @guarded
     def _went_back(self, hook, of_inputs, of_results, is_first=False):
         if self.config["print_struct"]:
-            self._struct.setdefault(hook.name, {}).update(input_grad=_shapes(of_inputs),
-                                                          output_grad=_shapes(of_results))
+            self._struct.setdefault(hook.name, {}).update(input_grad=self._shapes(of_inputs),
+                                                          output_grad=self._shapes(of_results))
         elif self._due:
-            self._put_side(ACTV_GRAD, None, f"{hook.name}.input", hook.back, of_inputs)
-            self._put_side(ACTV_GRAD, None, f"{hook.name}.output", hook.back, of_results)
+            self._put_side(ACTV_GRAD, 0, f"{hook.name}.input", hook.back, of_inputs)
+            self._put_side(ACTV_GRAD, 0, f"{hook.name}.output", hook.back, of_results)
         if not is_first:
             hook.back = (hook.back + 1) % self._micro_steps
-
-    def _put_side(self, metric, hook, name, micro, values):
-        group = hook.number if hook is not None else 0
-        if isinstance(values, _Tensor):
-            values = (values,)
-        if not isinstance(values, (list, tuple)):
-            return
-        for i, value in enumerate(values):
-            place = f"_{i}" if len(values) > 1 else ""
-            self._writer.put(metric, group, f"{name}{place}:{micro}", value)
 
     # ---- gradients, states, parameters ---------------------------------------------------
 
@@ -574,18 +570,6 @@ class TrainerMon(_monitor.BaseMonitor):
                 same = torch.tensor(1.0) if mean is None or mean.numel() == 0 else \
                     ((gradient.sign() * mean.sign()).sum() / mean.numel() + 1) / 2
                 self._writer.put(OTHER, 0, name, same)
-
-    def _write_struct(self):
-        if self._is_struct_written or not self._struct:
-            return
-        self._is_struct_written = True
-        folder = os.path.join(_monitor.output_base(), "module_struct", f"rank{self._rank}")
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "module_struct.json")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(self._struct, file, indent=2)
-        say(f"the structure of the model is in {path}; the training goes on, without figures")
-
 
 def _all_states(optimizer):
     """Returns a function from a parameter to the optimizer's state of it, or None."""

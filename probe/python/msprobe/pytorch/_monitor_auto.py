@@ -13,8 +13,8 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _monitor, _probe
-from msprobe.pytorch import _modules
-from msprobe.pytorch._monitor import TrainerMon
+from msprobe.pytorch import _compilers, _modules
+from msprobe.pytorch._monitor import TrainerMon, _is_untouchable, _owned
 
 _CALLS = 4  # a group of watched functions
 
@@ -38,7 +38,7 @@ class _Watched(TrainerMon):
     def follows(self, optimizer):
         if self._leader is None:
             model = self._chunks[0]()
-            own = {id(p) for p in model.parameters()} if model is not None else set()
+            own = {id(entry[-1]) for entry in _owned(model)} if model is not None else set()
             if any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
                 self._leader = weakref.ref(optimizer)
         return self._leader is not None and self._leader() is optimizer
@@ -55,12 +55,12 @@ class _Watch:
         known = self._parts.get(id(module))
         if known is not None and known() is module:
             return
-        if module.training and not self._is_over and not _modules._is_dynamo():
+        if module.training and not self._is_over and not _is_untouchable():
             self._meet(module)
 
     @_monitor.guarded
     def _meet(self, module):
-        if not any(p.requires_grad for p in module.parameters()):
+        if not any(parameter.requires_grad for *_, parameter in _owned(module)):
             return
         for part in module.modules():
             self._parts[id(part)] = weakref.ref(part)
@@ -93,6 +93,7 @@ def attach(config):
         _monitor.say(f"PyTorch {torch.__version__} has no hooks of all optimizers (2.0 has); the program is not "
                      "monitored")
         return
+    _compilers.skip_functions()  # the model may be compiled before it is met
     watch = _Watch(config)
     hooks.register_optimizer_step_pre_hook(watch.stepping)
     hooks.register_optimizer_step_post_hook(watch.stepped)

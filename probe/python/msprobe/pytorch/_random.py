@@ -15,6 +15,8 @@ import traceback
 
 import torch
 
+from msprobe import _say
+
 _TORCH = ("bernoulli", "multinomial", "normal", "poisson", "rand", "rand_like", "randint", "randint_like",
           "randn", "randn_like", "randperm")
 _TENSOR = ("bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal_",
@@ -112,7 +114,7 @@ _replaced = []  # (owner, name) of each function that stands behind a wrapper
 
 def _end_list(why):
     _lists.clear()
-    print(f"msprobe: random_save: {why!r}; no more calls are listed", file=sys.stderr, flush=True)
+    _say.say(f"random_save: {why!r}; no more calls are listed")
 
 
 def _watched(function, name):

@@ -5,7 +5,8 @@
     model = torch.compile(model, backend=torchair.get_npu_backend(compiler_config=config))
 """
 import os
-import sys
+
+from msprobe import _say
 
 _FX_FOLDER, _GE_FOLDER = "msprobe_fx_dump", "msprobe_ge_dump"
 
@@ -17,8 +18,7 @@ def _prepared(dump_path, folder):
     if not os.access(path, os.R_OK | os.W_OK):
         raise PermissionError(f"{path}: may not be read and written")
     if os.listdir(path):
-        print(f"msprobe: {path} is not empty: its files and those of this run will be mixed",
-              file=sys.stderr, flush=True)
+        _say.say(f"{path} is not empty: its files and those of this run will be mixed")
     return path
 
 

@@ -2,7 +2,7 @@
  *
  * exchange: see the header.
  */
-#include "mstx/import/exchange.h"
+#include "probe/base/exchange.h"
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
@@ -12,18 +12,18 @@
 
 /* ---- bytes ---------------------------------------------------------------------- */
 
-void mstx__put_bytes(struct ms_buf *b, const void *p, size_t n)
+void ms_put_bytes(struct ms_buf *b, const void *p, size_t n)
 {
     ms_buf_put(b, p, n);
 }
 
-void mstx__put_text(struct ms_buf *b, struct ms_str s)
+void ms_put_text(struct ms_buf *b, struct ms_str s)
 {
     ms_buf_put(b, &s.n, sizeof s.n);
     ms_buf_put(b, s.p, s.n);
 }
 
-void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item)
+void ms_put_counted(struct ms_buf *b, const void *p, size_t n, size_t item)
 {
     const uint64_t count = n;
     ms_buf_put(b, &count, sizeof count);
@@ -31,7 +31,7 @@ void mstx__put_counted(struct ms_buf *b, const void *p, size_t n, size_t item)
         ms_buf_put(b, p, n * item);
 }
 
-void mstx__take_bytes(struct mstx_taker *t, void *p, size_t n)
+void ms_take_bytes(struct ms_taker *t, void *p, size_t n)
 {
     if (t->bad || t->n < n) {
         t->bad = true;
@@ -43,11 +43,11 @@ void mstx__take_bytes(struct mstx_taker *t, void *p, size_t n)
     t->n -= n;
 }
 
-struct ms_str mstx__take_text(struct mstx_taker *t)
+struct ms_str ms_take_text(struct ms_taker *t)
 {
     struct ms_str s = {t->p, 0};
     uint32_t n;
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     t->bad |= n > t->n;
     if (t->bad)
         return s;
@@ -57,41 +57,41 @@ struct ms_str mstx__take_text(struct mstx_taker *t)
     return s;
 }
 
-size_t mstx__take_count(struct mstx_taker *t, size_t item)
+size_t ms_take_count(struct ms_taker *t, size_t item)
 {
     ms_assert(item != 0);
     uint64_t n;
-    mstx__take_bytes(t, &n, sizeof n);
+    ms_take_bytes(t, &n, sizeof n);
     t->bad |= n > t->n / item;
     return t->bad ? 0 : (size_t)n;
 }
 
-bool mstx__take_counted(struct mstx_taker *t, void *p, size_t *n, size_t *cap, size_t item)
+bool ms_take_counted(struct ms_taker *t, void *p, size_t *n, size_t *cap, size_t item)
 {
     ms_assert(item != 0 && *n <= *cap);
-    const size_t more = mstx__take_count(t, item);
+    const size_t more = ms_take_count(t, item);
     char *first;
     if (more == 0)
         return true;
     if (*n + more > *cap && !ms_vec_grow(p, cap, *n + more, item))
         return false;
     memcpy(&first, p, sizeof first); /* the vector's pointer, whatever its type */
-    mstx__take_bytes(t, first + *n * item, more * item);
+    ms_take_bytes(t, first + *n * item, more * item);
     *n += more;
     return true;
 }
 
 /* ---- messages ------------------------------------------------------------------- */
 
-struct mstx_taker mstx__message(const struct mstx_messages *m, unsigned process)
+struct ms_taker ms_gathered_message(const struct ms_gathered *m, unsigned process)
 {
     if (process >= m->end.n)
-        return (struct mstx_taker){"", 0, true};
+        return (struct ms_taker){"", 0, true};
     const size_t from = process != 0 ? m->end.p[process - 1] : 0;
-    return (struct mstx_taker){m->bytes.p + from, m->end.p[process] - from, false};
+    return (struct ms_taker){m->bytes.p + from, m->end.p[process] - from, false};
 }
 
-void mstx__messages_free(struct mstx_messages *m)
+void ms_gathered_free(struct ms_gathered *m)
 {
     ms_buf_free(&m->bytes);
     ms_vec_free(&m->end);
@@ -105,20 +105,20 @@ static void wrap_message(struct ms_buf *out, const struct ms_buf *message, enum 
     const char *why = rc == MS_OK                    ? ""
                       : mine != MS_OK && err != NULL ? err->msg
                                                      : ms_rc_text(MS_E_NOMEM);
-    mstx__put_bytes(out, &rc, sizeof rc);
-    mstx__put_text(out, ms_str_of(why));
+    ms_put_bytes(out, &rc, sizeof rc);
+    ms_put_text(out, ms_str_of(why));
     if (rc == MS_OK)
-        mstx__put_bytes(out, message->p, message->n);
+        ms_put_bytes(out, message->p, message->n);
 }
 
 /* Appends the message of one process, without its result. */
-static enum ms_rc unwrap_message(struct mstx_messages *all, const struct ms_buf *got,
+static enum ms_rc unwrap_message(struct ms_gathered *all, const struct ms_buf *got,
                                  struct ms_err *err)
 {
-    struct mstx_taker t = {got->p, got->n, false};
+    struct ms_taker t = {got->p, got->n, false};
     int32_t rc;
-    mstx__take_bytes(&t, &rc, sizeof rc);
-    const struct ms_str why = mstx__take_text(&t);
+    ms_take_bytes(&t, &rc, sizeof rc);
+    const struct ms_str why = ms_take_text(&t);
     size_t *end = ms_vec_push(&all->end);
     if (end == NULL)
         return ms_no_memory(err);
@@ -132,10 +132,10 @@ static enum ms_rc unwrap_message(struct mstx_messages *all, const struct ms_buf 
 }
 
 /* Receives the messages of all processes in order, even after one of them failed. */
-static enum ms_rc hear_all(struct ms_par *par, const struct ms_buf *own, struct mstx_messages *all,
+static enum ms_rc hear_all(struct ms_par *par, const struct ms_buf *own, struct ms_gathered *all,
                            struct ms_err *err)
 {
-    struct ms_buf got = {.max = MSTX_SHARE_MAX};
+    struct ms_buf got = {.max = MS_SHARE_MAX};
     struct ms_err first = {0};
     enum ms_rc rc =
         own->bad == MS_OK ? unwrap_message(all, own, &first) : ms_buf_check(own, &first);
@@ -156,7 +156,7 @@ static enum ms_rc hear_all(struct ms_par *par, const struct ms_buf *own, struct 
     return rc;
 }
 
-enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes, struct ms_err *err)
+enum ms_rc ms_share_from_first(struct ms_par *par, struct ms_buf *bytes, struct ms_err *err)
 {
     uint64_t n = bytes->n;
     if (ms_par_size(par) == 1)
@@ -175,28 +175,28 @@ enum ms_rc mstx__share_from_first(struct ms_par *par, struct ms_buf *bytes, stru
 static enum ms_rc settle_result(struct ms_par *par, enum ms_rc rc, struct ms_err *err)
 {
     struct ms_err mine = {0};
-    struct ms_buf b = {.max = MSTX_SHARE_MAX};
+    struct ms_buf b = {.max = MS_SHARE_MAX};
     const struct ms_buf nothing = {0};
     if (rc != MS_OK && err != NULL)
         mine = *err;
     if (ms_par_rank(par) == 0)
         wrap_message(&b, &nothing, rc, &mine);
-    enum ms_rc told = mstx__share_from_first(par, &b, err);
-    struct mstx_messages one = {.bytes = {.max = MSTX_SHARE_MAX}};
+    enum ms_rc told = ms_share_from_first(par, &b, err);
+    struct ms_gathered one = {.bytes = {.max = MS_SHARE_MAX}};
     if (told == MS_OK && ms_par_rank(par) != 0)
         rc = unwrap_message(&one, &b, err);
-    mstx__messages_free(&one);
+    ms_gathered_free(&one);
     ms_buf_free(&b);
     return rc != MS_OK ? rc : told;
 }
 
-enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
-                              struct mstx_messages *all, struct ms_err *err)
+enum ms_rc ms_share_gather(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                           struct ms_gathered *all, struct ms_err *err)
 {
-    struct ms_buf own = {.max = MSTX_SHARE_MAX};
+    struct ms_buf own = {.max = MS_SHARE_MAX};
     struct ms_err first = {0};
     enum ms_rc rc;
-    *all = (struct mstx_messages){.bytes = {.max = MSTX_SHARE_MAX}};
+    *all = (struct ms_gathered){.bytes = {.max = MS_SHARE_MAX}};
     wrap_message(&own, message, mine, err);
     if (ms_par_rank(par) != 0)
         rc = ms_par_send(par, 0, own.p, own.n, &first);
@@ -207,37 +207,37 @@ enum ms_rc mstx__share_gather(struct ms_par *par, const struct ms_buf *message, 
     if (rc != MS_OK && mine == MS_OK && err != NULL && err->rc == MS_OK)
         *err = first;
     if (rc != MS_OK)
-        mstx__messages_free(all);
+        ms_gathered_free(all);
     return rc;
 }
 
-enum ms_rc mstx__share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
-                           struct mstx_messages *all, struct ms_err *err)
+enum ms_rc ms_share_all(struct ms_par *par, const struct ms_buf *message, enum ms_rc mine,
+                        struct ms_gathered *all, struct ms_err *err)
 {
-    struct ms_buf ends = {.max = MSTX_SHARE_MAX};
-    MS_TRY(mstx__share_gather(par, message, mine, all, err));
+    struct ms_buf ends = {.max = MS_SHARE_MAX};
+    MS_TRY(ms_share_gather(par, message, mine, all, err));
     if (ms_par_rank(par) == 0)
-        mstx__put_items(&ends, &all->end);
-    enum ms_rc rc = mstx__share_from_first(par, &ends, err);
+        ms_put_items(&ends, &all->end);
+    enum ms_rc rc = ms_share_from_first(par, &ends, err);
     if (rc == MS_OK)
-        rc = mstx__share_from_first(par, &all->bytes, err);
-    struct mstx_taker t = {ends.p, ends.n, false};
-    if (rc == MS_OK && ms_par_rank(par) != 0 && !mstx__take_items(&t, &all->end))
+        rc = ms_share_from_first(par, &all->bytes, err);
+    struct ms_taker t = {ends.p, ends.n, false};
+    if (rc == MS_OK && ms_par_rank(par) != 0 && !ms_take_items(&t, &all->end))
         rc = ms_no_memory(err);
     ms_buf_free(&ends);
     if (rc != MS_OK)
-        mstx__messages_free(all);
+        ms_gathered_free(all);
     return rc;
 }
 
-enum ms_rc mstx__share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err)
+enum ms_rc ms_share_result(struct ms_par *par, enum ms_rc mine, struct ms_err *err)
 {
     const struct ms_buf nothing = {0};
-    struct mstx_messages all;
+    struct ms_gathered all;
     if (ms_par_size(par) == 1)
         return mine;
-    enum ms_rc rc = mstx__share_gather(par, &nothing, mine, &all, err);
+    enum ms_rc rc = ms_share_gather(par, &nothing, mine, &all, err);
     if (rc == MS_OK)
-        mstx__messages_free(&all);
+        ms_gathered_free(&all);
     return rc;
 }
