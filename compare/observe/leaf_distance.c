@@ -207,6 +207,17 @@ static void look_at_digits(const struct read__value *g, const struct read__value
         l->flags |= OBSERVE__COARSE;
 }
 
+/* Returns how far the maxima of two masked tensors are apart: their other statistics are those of the mask. */
+static float unmasked_gap(const struct read__value *g, const struct read__value *t)
+{
+    static const double least =
+        1e-2; /* of scores, which are near one; smaller ones may be rounding */
+    if (!has_mask(g) || !has_mask(t))
+        return 0;
+    const double whole = fmax(fabs(g->stat[PROBE_STAT_MAX]), fabs(t->stat[PROBE_STAT_MAX]));
+    return (float)fmin(ratio_of(stat_gap(g, t, PROBE_STAT_MAX), fmax(whole, least)), 2);
+}
+
 static void compare_tensors(const struct read__value *g, const struct read__value *t,
                             enum probe_mode mode, bool cross, struct observe__leaf *l)
 {
@@ -253,7 +264,7 @@ static void compare_tensors(const struct read__value *g, const struct read__valu
     if (g->n != t->n || !any)
         return;
     l->flags |= OBSERVE__MEASURED;
-    l->e = (float)observe__value_gap(g, t);
+    l->e = fmaxf((float)observe__value_gap(g, t), unmasked_gap(g, t));
     if (t->n >= OBSERVE__NORM_COUNT && (l->flags & OBSERVE__REAL))
         l->en = (float)norm_gap(g, t);
     look_for_patterns(g, t, l);

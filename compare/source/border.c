@@ -267,6 +267,15 @@ static bool is_of_other_call(const struct source__judge *j, const struct source_
     return is_absent || n->in > observe__rule.forward[j->tensor] * n->tiny;
 }
 
+/* Tells whether an argument alone says what is returned besides. */
+static bool is_about_extras(const struct source__judge *j, const struct source__raw *r)
+{
+    static const struct ms_str name = MS_STR("need_weights");
+    const uint32_t at = j->p->leaves.p[r->leaf].path;
+    const struct ms_str path = at < j->p->paths.n ? j->p->paths.p[at] : MS_STR("");
+    return ms_str_ends(path, name);
+}
+
 /* An equation says what an einsum is, as a name does of other operators. */
 static bool is_named_einsum(const struct source__judge *j, const struct observe__node *n)
 {
@@ -281,7 +290,8 @@ static bool is_other_form(const struct source__judge *j, const struct source__ra
     const struct observe__node *n = &j->p->nodes.p[r->node];
     if (r->why != CMP_WHY_SCALAR || r->leaf == OBSERVE__NONE || !agrees(j, n))
         return false;
-    return is_of_other_call(j, r) || observe__is_other_operator(j->p, n) || is_named_einsum(j, n);
+    return is_of_other_call(j, r) || observe__is_other_operator(j->p, n) || is_named_einsum(j, n) ||
+           is_about_extras(j, r);
 }
 
 static bool is_alone(const struct observe__node *n)
@@ -356,6 +366,48 @@ static bool is_among_others(const struct source__judge *j, uint32_t node)
     return false;
 }
 
+static bool is_named_any(const struct source__judge *j, const struct observe__node *n,
+                         const char *const *names)
+{
+    const struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
+    for (; *names != NULL; names++) {
+        if (ms_str_is(name, *names))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether an operator takes elements out of a tensor, for which the other side may use indexing, which is often
+ * not recorded. */
+static bool is_selection(const struct source__judge *j, const struct observe__node *n)
+{
+    static const char *const names[] = {
+        "index_select",  "gather", "embedding", "take",   "take_along_dim",
+        "masked_select", "narrow", "select",    "unbind", NULL};
+    return is_named_any(j, n, names);
+}
+
+/* Tells whether a product of one side alone has operators of the other side alone near it, which may compute the same:
+ * einsum for products and sums. */
+static bool is_contraction(const struct source__judge *j, uint32_t node)
+{
+    enum { NEAR = 16 };
+    static const char *const names[] = {"einsum", "matmul", "__matmul__", "bmm",
+                                        "mm",     "dot",    "tensordot",  NULL};
+    const struct observe__node *n = &j->p->nodes.p[node];
+    const unsigned side = n->id[1] != OBSERVE__NONE;
+    if (!is_named_any(j, n, names))
+        return false;
+    for (uint32_t i = node > NEAR ? node - NEAR : 0; i < j->after_backward && i < node + NEAR;
+         i++) {
+        const struct observe__node *other = &j->p->nodes.p[i];
+        if (is_alone(other) && other->id[side] == OBSERVE__NONE && other->kind == PROBE_NODE_API &&
+            other->dir == PROBE_FORWARD)
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether what one side alone runs is another way to the same values, since all gradients agree: a view, a cast,
  * an operator in the place of another, a part of one, or a pass of its own, as an evaluation. A single operator
  * that fits nowhere is a fact. */
@@ -372,7 +424,33 @@ static bool is_another_form(const struct source__judge *j, uint32_t node)
         border <= observe__rule.forward[j->tensor] * observe__rule.exact)
         return true; /* the target reads the value from outside the dump */
     return n->replaced || is_plain_form(j, n) || has_kin(j, node) || completes_other(j, n) ||
-           region_size(j->p, n) >= PASS;
+           is_selection(j, n) || is_contraction(j, node) || region_size(j->p, n) >= PASS;
+}
+
+static double elements_of(struct ms_str shape)
+{
+    double n = 1, size = 0;
+    for (uint32_t i = 0; i < shape.n; i++) {
+        const bool is_digit = shape.p[i] >= '0' && shape.p[i] <= '9';
+        size = is_digit ? 10 * size + (shape.p[i] - '0') : size;
+        if (!is_digit && i != 0 && shape.p[i - 1] >= '0' && shape.p[i - 1] <= '9') {
+            n *= size;
+            size = 0;
+        }
+    }
+    return n;
+}
+
+/* Tells whether the same elements have another shape, and the operator makes the same of them. */
+static bool is_reshaped(const struct source__judge *j, const struct source__raw *r)
+{
+    if (r->why != CMP_WHY_SHAPE || r->leaf == OBSERVE__NONE || !agrees(j, &j->p->nodes.p[r->node]))
+        return false;
+    const uint32_t texts = j->p->leaves.p[r->leaf].texts;
+    if (texts == OBSERVE__NONE)
+        return false;
+    const struct ms_str *text = j->p->texts.p[texts].text;
+    return text[0].p != NULL && text[1].p != NULL && elements_of(text[0]) == elements_of(text[1]);
 }
 
 /* Tells whether a suspect behind the backward pass is another way to the same update, as clipping by hand. What one
@@ -444,7 +522,8 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r)
         return is_other_update(j, r);
     if (r->reader != OBSERVE__NONE)
         return nodes[r->reader].fades;
-    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r) || is_crossed(j, r))
+    if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r) || is_crossed(j, r) ||
+        is_reshaped(j, r))
         return true;
     if (!r->forward)
         return observe__is_backward(&nodes[r->node]);

@@ -48,6 +48,7 @@ static enum evidence evidence_of(const struct cmp_suspect *t, bool programs)
 {
     switch (t->why) {
     case CMP_WHY_PARAMETER:
+        return t->in == 0 ? INPUT : EXACT; /* of equal statistics another order is inferred */
     case CMP_WHY_SCALAR:
     case CMP_WHY_WIRING:
         return EXACT;

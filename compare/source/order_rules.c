@@ -485,6 +485,17 @@ static bool is_combination(const struct observe__part *p, const struct observe__
            owned_leaf(p, n) == OBSERVE__NONE;
 }
 
+/* Tells whether a node reads a few numbers that no recorded operator made, which are in another order more often than a
+ * parameter. */
+static bool reads_constant(const struct observe__part *p, const struct observe__node *n)
+{
+    for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+        if (is_data(&p->leaves.p[k]) && (p->leaves.p[k].flags & OBSERVE__REAL))
+            return true;
+    }
+    return false;
+}
+
 /* Finds what is blamed where an operator combines elements pair by pair, or what depends on several data: the data,
  * or where that explains nothing, the nearest parameter of a pair. OBSERVE__NONE: nothing is. An operator that reads
  * data itself is as likely to read them in another order as what else it reads. */
@@ -510,6 +521,8 @@ static enum ms_rc blame_pairwise(const struct way *w, uint32_t i, uint32_t *blam
         *blamed = w->root;
     else
         MS_TRY(find_owner(w, i, blamed, &leaf, err));
+    if (!by_data && reads_constant(w->p, n))
+        *blamed = OBSERVE__NONE;
     *raw = source__raw_of(n, by_data ? CMP_WHY_INPUT : CMP_WHY_PARAMETER, SOURCE__NUM, 0);
     raw->leaf = leaf;
     raw->in = *blamed != OBSERVE__NONE ? w->p->leaves.p[leaf].e : 0;

@@ -249,6 +249,41 @@ START_TEST(another_order_ends_where_its_reader_fades)
 END_TEST
 
 /* Another order, as of a mask and a scale, may change values that no gradient tells. */
+/* Operators that take elements out stand for indexing that is not recorded; a product for sums of products. */
+START_TEST(a_selection_or_a_contraction_of_one_side_is_another_form)
+{
+    struct hand h;
+    set_up(&h, 1e-7F, 1e-6F, 1e-6F);
+    h.op.name = MS_STR("Torch.norm");
+    ck_assert(lone_remains(&h));
+    h.op.name = MS_STR("Tensor.index_select");
+    ck_assert(!lone_remains(&h));
+    h.op.name = MS_STR("Torch.einsum");
+    ck_assert(lone_remains(&h)); /* in the place of nothing */
+    h.node[FORMULA].id[1] = OBSERVE__NONE;
+    ck_assert(!lone_remains(&h));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
+START_TEST(the_same_elements_in_another_shape_are_no_suspect_where_results_agree)
+{
+    struct hand h;
+    struct observe__value_texts texts = {{MS_STR("[4,9]"), MS_STR("[36]")}};
+    set_up(&h, 1e-7F, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    h.part.texts.p = &texts;
+    h.part.texts.n = 1;
+    ck_assert(!remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OTHER));
+    texts.text[1] = MS_STR("[4,8]");
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OTHER));
+    texts.text[1] = MS_STR("[36]");
+    h.node[FORMULA].out = 0.1F;
+    ck_assert(remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OTHER));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
 START_TEST(an_operator_that_moved_remains)
 {
     struct hand h;
@@ -362,6 +397,8 @@ TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           a_type_that_holds_the_same_values_is_no_suspect,
           another_factor_of_other_values_is_no_suspect_where_results_agree,
           another_order_ends_where_its_reader_fades, an_operator_that_moved_remains,
+          a_selection_or_a_contraction_of_one_side_is_another_form,
+          the_same_elements_in_another_shape_are_no_suspect_where_results_agree,
           a_part_of_another_formula_is_no_suspect,
           a_gradient_is_lacking_only_where_its_module_is_called,
           another_way_to_the_same_update_is_no_suspect, calls_that_changed_places_are_no_suspects)

@@ -42,6 +42,7 @@ static void add(struct hand *h, enum cmp_why why, double score, uint32_t node)
                                               .part = 7,
                                               .why = why,
                                               .score = score,
+                                              .in = 0.1,
                                               .target_node = node,
                                               .target = h->name[node],
                                               .later = 3};
@@ -71,6 +72,13 @@ START_TEST(evidence_decides)
     ck_assert(small < 0.2 && grad > 0.5 && sign < 0.5);
     ck_assert_double_eq(certainty_of(mode, CMP_WHY_FLAG, 0), alone);
     ck_assert_double_eq(certainty_of(mode, CMP_WHY_PARAMETER, 0), exact);
+    struct hand
+        h; /* that a parameter is in another order is inferred from what its statistics do not show */
+    set_up(&h, mode);
+    add(&h, CMP_WHY_PARAMETER, 4, 2);
+    h.list[0].in = 0;
+    source__rate_suspects(&h.source);
+    ck_assert_double_eq(h.list[0].certainty, certainty_of(mode, CMP_WHY_INPUT, 4));
     ck_assert(certainty_of(PROBE_MODE_MD5, CMP_WHY_EXTRA, 0) < alone);
     ck_assert(certainty_of(PROBE_MODE_TENSOR, CMP_WHY_EXTRA, 0) > alone);
 }
