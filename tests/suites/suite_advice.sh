@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Advice for trainings that waste time in one way or in none, profiled here; SEEDS="1 3 5": others.
+#   TORCH_PYTHON=PYTHON   whose PyTorch profiles by Kineto, as those of PyPI do
 suite=advice
 . tests/support/checks.sh
-if ! "$PYTHON" -c 'import torch.profiler' 2>/dev/null; then
-    echo 'skip advice: no Python with torch.profiler'
+PYTHON=${TORCH_PYTHON:-$PYTHON}
+if ! "$PYTHON" -c 'import sys, torch.profiler; sys.exit(not torch.profiler.kineto_available())' 2>/dev/null; then
+    echo 'skip advice: TORCH_PYTHON=PYTHON names one whose PyTorch profiles by Kineto'
     exit 0
 fi
 

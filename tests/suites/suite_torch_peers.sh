@@ -7,8 +7,8 @@
 #   TORCH_PARTS="torch2 harm bugs readers figures"    what is run; harm walks every way to train in one mode, half of them
 #                        with the newest PyTorch and the others with 2.1, dealt by SEED=WORD;
 #                        HARM="--full": all ways in all modes with both;
-#                        bugs compares every sixth bug of tests/bugs; figures are the suites quantise, judge and
-#                        memory with the newest PyTorch;
+#                        bugs compares every sixth bug of tests/bugs; figures are the suites quantise, judge,
+#                        memory and advice with the newest PyTorch;
 #                        oracle2 and oracle1, dumps of many programs beside the
 #                        official tool's with the newest PyTorch and with Debian's, take minutes more
 suite=torch_peers
@@ -70,7 +70,7 @@ if wanted harm; then
 fi
 if wanted bugs; then "$python" tests/bugs/bench.py --sample 6; fi
 if wanted figures; then
-    for other in quantise judge memory; do TORCH_PYTHON=$python sh "tests/suites/suite_$other.sh"; done
+    for other in quantise judge memory advice; do TORCH_PYTHON=$python sh "tests/suites/suite_$other.sh"; done
 fi
 if wanted oracle2; then "$python" tests/suites/torch_oracle.py "$B" "$(packages_of)"; fi
 if wanted readers; then "$python" tests/suites/dump_readers.py "$B" "$(packages_of)"; fi
