@@ -49,7 +49,7 @@ static enum ms_rc advise(const struct host *h, const struct piece *a, const char
     if (share < LEAST_SHARE)
         return MS_OK;
     struct mstx_finding *f =
-        mstx__finding_add(h->to, a->kind, a->message, MSTX_INFO_FINDING, h->p->rank, share);
+        mstx__finding_begin(h->to, a->kind, a->message, MSTX_INFO_FINDING, h->p->rank, share);
     if (f == NULL)
         return ms_no_memory(err);
     mstx__message_process(&f->message, h->p->rank, h->p->pid, h->p->name);

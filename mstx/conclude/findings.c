@@ -26,6 +26,13 @@ struct mstx_finding *mstx__finding_add(mstx_findings *to, const char *kind,
                                        enum mstx_severity severity, int32_t rank, double value)
 {
     ms_assert(mstx__finding_kind(ms_str_of(kind)) != NULL);
+    return mstx__finding_begin(to, kind, message, severity, rank, value);
+}
+
+struct mstx_finding *mstx__finding_begin(mstx_findings *to, const char *kind,
+                                         const struct ms_message_kind *message,
+                                         enum mstx_severity severity, int32_t rank, double value)
+{
     struct mstx_finding *f = ms_vec_push(to);
     if (f == NULL)
         return NULL;

@@ -30,6 +30,10 @@ typedef MS_VEC(struct mstx_finding) mstx_findings;
 struct mstx_finding *mstx__finding_add(mstx_findings *to, const char *kind,
                                        const struct ms_message_kind *message,
                                        enum mstx_severity severity, int32_t rank, double value);
+/* The same of a kind that is not stored among the findings of a run, as advice is. */
+struct mstx_finding *mstx__finding_begin(mstx_findings *to, const char *kind,
+                                         const struct ms_message_kind *message,
+                                         enum mstx_severity severity, int32_t rank, double value);
 /* Sets the message from its stored name and arguments, or the stored sentence when the name is
  * unknown. */
 void mstx__finding_set_message(struct mstx_finding *f, struct ms_stored_message message,

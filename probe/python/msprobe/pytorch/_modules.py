@@ -377,8 +377,9 @@ _hooked = []  # models collected so far, as _Model
 
 
 def _hooks_of(module):
-    """Returns the hooks in C of a module."""
-    hooks = [h.hook if type(h) is _Before else h for h in module._forward_pre_hooks.values()]
+    """Returns the hooks in C of a module, whose base class may never have been initialised."""
+    before = object.__getattribute__(module, "__dict__").get("_forward_pre_hooks", {})
+    hooks = [h.hook if type(h) is _Before else h for h in before.values()]
     return [h for h in hooks if type(h) is _probe.Hook]
 
 
