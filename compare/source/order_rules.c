@@ -340,6 +340,30 @@ static bool reads_data(const struct way *w, const struct observe__leaf *l, uint3
     return data != OBSERVE__NONE && is_data(l) && l->value == w->p->leaves.p[data].value;
 }
 
+/* Tells whether an operator combines elements of different positions and has nothing of its own that may be another:
+ * no parameter and no other argument. Equal inputs in equal order then give an equal result. */
+static bool is_combination(const struct observe__part *p, const struct observe__node *n)
+{
+    static const char *const names[] = {"matmul",
+                                        "__matmul__",
+                                        "bmm",
+                                        "baddbmm",
+                                        "addmm",
+                                        "softmax",
+                                        "log_softmax",
+                                        "logsumexp",
+                                        "cdist",
+                                        "cosine_similarity",
+                                        "scaled_dot_product_attention",
+                                        NULL};
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
+            return false;
+    }
+    return is_named(p, n, names) && !observe__is_other_operator(p, n) &&
+           owned_leaf(p, n) == OBSERVE__NONE;
+}
+
 /* How a value depends on data that may be in another order. */
 enum dependence {
     FREE,     /* it depends on no data */
@@ -371,7 +395,8 @@ static enum dependence of_input(const struct way *w, const enum dependence *made
 }
 
 /* Tells whether another order of the data explains that a node makes other values: it reads, besides what depends on
- * this data, what depends on other data, or what such a node has made. */
+ * this data, what depends on other data, or what such a node has made, and no combination of them before it makes the
+ * same as on the golden side. */
 static enum ms_rc is_torn(const struct way *w, uint32_t data, uint32_t reader, bool *out,
                           struct ms_err *err)
 {
@@ -379,12 +404,14 @@ static enum ms_rc is_torn(const struct way *w, uint32_t data, uint32_t reader, b
     enum dependence *made = ms_calloc(reader + 1, sizeof *made);
     if (made == NULL)
         return ms_no_memory(err);
+    bool is_refuted = false;
     for (uint32_t i = 0; i <= reader; i++) {
         const struct observe__node *n = &p->nodes.p[i];
         for (uint32_t k = n->leaf; n->kind == PROBE_NODE_API && k < n->leaf + n->nleaf; k++)
             made[i] = join(made[i], of_input(w, made, i, k, data));
+        is_refuted |= i < reader && made[i] == MIXED && is_combination(p, n);
     }
-    *out = made[reader] == MIXED;
+    *out = made[reader] == MIXED && !is_refuted;
     ms_free(made);
     return MS_OK;
 }
@@ -459,30 +486,6 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
         w->root == OBSERVE__NONE || w->root == reader ? first_reader(j->p, reader, &leaf) : w->root;
     bool data = root != OBSERVE__NONE && root != blamed;
     return data ? add_other(j, reader, root, leaf, err) : MS_OK;
-}
-
-/* Tells whether an operator combines elements of different positions and has nothing of its own that may be another:
- * no parameter and no other argument. Equal inputs in equal order then give an equal result. */
-static bool is_combination(const struct observe__part *p, const struct observe__node *n)
-{
-    static const char *const names[] = {"matmul",
-                                        "__matmul__",
-                                        "bmm",
-                                        "baddbmm",
-                                        "addmm",
-                                        "softmax",
-                                        "log_softmax",
-                                        "logsumexp",
-                                        "cdist",
-                                        "cosine_similarity",
-                                        "scaled_dot_product_attention",
-                                        NULL};
-    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
-        if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
-            return false;
-    }
-    return is_named(p, n, names) && !observe__is_other_operator(p, n) &&
-           owned_leaf(p, n) == OBSERVE__NONE;
 }
 
 /* Tells whether a node reads a few numbers that no recorded operator made, which are in another order more often than a
