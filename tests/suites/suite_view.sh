@@ -454,6 +454,7 @@ says "a sequence may come in two pieces" 'below 1-'
 press 1
 sleep 0.3
 press Escape
+sleep 0.3
 says "and the viewer is still there" 'Findings'
 press q
 says "until it is told to end" 'left 0'
