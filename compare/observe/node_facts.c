@@ -161,6 +161,17 @@ bool observe__is_in_place(struct ms_str op)
     return false;
 }
 
+bool observe__is_named(const struct observe__part *p, const struct observe__node *n,
+                       const char *const *names)
+{
+    const struct ms_str name = probe_name_last(p->ops.p[n->op].name);
+    for (; *names != NULL; names++) {
+        if (ms_str_is(name, *names))
+            return true;
+    }
+    return false;
+}
+
 bool observe__is_other_operator(const struct observe__part *p, const struct observe__node *n)
 {
     struct probe_name g = probe_name_parse(observe__name(p, 0, n->id[0]));

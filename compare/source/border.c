@@ -9,6 +9,7 @@
  */
 #include "compare/source/border.h"
 #include "compare/align/likeness.h"
+#include "compare/observe/node_facts.h"
 #include "compare/source/update_rules.h"
 #include "probe/base/assert.h"
 
@@ -366,17 +367,6 @@ static bool is_among_others(const struct source__judge *j, uint32_t node)
     return false;
 }
 
-static bool is_named_any(const struct source__judge *j, const struct observe__node *n,
-                         const char *const *names)
-{
-    const struct ms_str name = probe_name_last(j->p->ops.p[n->op].name);
-    for (; *names != NULL; names++) {
-        if (ms_str_is(name, *names))
-            return true;
-    }
-    return false;
-}
-
 /* Tells whether an operator takes elements out of a tensor, for which the other side may use indexing, which is often
  * not recorded. */
 static bool is_selection(const struct source__judge *j, const struct observe__node *n)
@@ -384,7 +374,7 @@ static bool is_selection(const struct source__judge *j, const struct observe__no
     static const char *const names[] = {
         "index_select",  "gather", "embedding", "take",   "take_along_dim",
         "masked_select", "narrow", "select",    "unbind", NULL};
-    return is_named_any(j, n, names);
+    return observe__is_named(j->p, n, names);
 }
 
 /* Tells whether a product of one side alone has operators of the other side alone near it, which may compute the same:
@@ -396,7 +386,7 @@ static bool is_contraction(const struct source__judge *j, uint32_t node)
                                         "mm",     "dot",    "tensordot",  NULL};
     const struct observe__node *n = &j->p->nodes.p[node];
     const unsigned side = n->id[1] != OBSERVE__NONE;
-    if (!is_named_any(j, n, names))
+    if (!observe__is_named(j->p, n, names))
         return false;
     for (uint32_t i = node > NEAR ? node - NEAR : 0; i < j->after_backward && i < node + NEAR;
          i++) {

@@ -10,23 +10,13 @@
  * mistake in the operator itself explains.
  */
 #include "compare/source/order_rules.h"
+#include "compare/observe/node_facts.h"
 #include "probe/base/assert.h"
 
 #include <math.h>
 
 /* Statistics of permuted values may differ by their order of summation. */
 static const double slight = 1e-6;
-
-static bool is_named(const struct observe__part *p, const struct observe__node *n,
-                     const char *const *names)
-{
-    struct ms_str name = probe_name_last(p->ops.p[n->op].name);
-    for (; *names != NULL; names++) {
-        if (ms_str_eq(name, ms_str_of(*names)))
-            return true;
-    }
-    return false;
-}
 
 static bool moves_elements(const struct observe__part *p, const struct observe__node *n)
 {
@@ -36,7 +26,7 @@ static bool moves_elements(const struct observe__part *p, const struct observe__
         "gather",    "index_select", "take",     "sort",     "randperm", "reverse",
         "einsum",    "triu",         "tril",     "tile",     "repeat",   "repeat_interleave",
         NULL};
-    return is_named(p, n, names);
+    return observe__is_named(p, n, names);
 }
 
 /* Tells whether an operator of one side alone can change an order by taking a value apart or joining parts. */
@@ -44,7 +34,7 @@ static bool joins_parts(const struct observe__part *p, const struct observe__nod
 {
     static const char *const names[] = {"cat",    "concat", "stack",       "chunk", "split",
                                         "unbind", "where",  "__getitem__", NULL};
-    return is_named(p, n, names);
+    return observe__is_named(p, n, names);
 }
 
 /* Tells whether a result is off by one factor, which no order of its inputs explains. */
@@ -83,7 +73,7 @@ static bool is_pairwise(const struct observe__part *p, const struct observe__nod
         bool whole = (l->flags & OBSERVE__REAL) && l->count > 1;
         tensors += whole && !(l->flags & OBSERVE__IS_OUT);
     }
-    return tensors >= 2 && is_named(p, n, names) && !is_own_mistake(p, n);
+    return tensors >= 2 && observe__is_named(p, n, names) && !is_own_mistake(p, n);
 }
 
 /* ---- the way to the inputs ----------------------------------------------- */
@@ -125,8 +115,8 @@ static uint32_t other_argument(const struct observe__part *p, const struct obser
 {
     bool paired = n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
     static const char *const pads[] = {"pad", NULL};
-    bool moves =
-        moves_elements(p, n) || is_named(p, n, pads) || (p->ops.p[n->op].flags & OBSERVE__VIEW);
+    bool moves = moves_elements(p, n) || observe__is_named(p, n, pads) ||
+                 (p->ops.p[n->op].flags & OBSERVE__VIEW);
     for (uint32_t i = n->leaf; paired && moves && i < n->leaf + n->nleaf; i++) {
         if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
             return i;
@@ -360,7 +350,7 @@ static bool is_combination(const struct observe__part *p, const struct observe__
         if (p->leaves.p[i].attrs & OBSERVE__SCALAR)
             return false;
     }
-    return is_named(p, n, names) && !observe__is_other_operator(p, n) &&
+    return observe__is_named(p, n, names) && !observe__is_other_operator(p, n) &&
            owned_leaf(p, n) == OBSERVE__NONE;
 }
 
