@@ -18,9 +18,10 @@ static struct {
     char *folder, *input, *output;
 } files;
 
-static enum ms_rc need_folder(struct ms_err *err)
+/* Messages name the file, so its folder says what it stands for. */
+static enum ms_rc need_folder(const char *stands_for, struct ms_err *err)
 {
-    return files.folder != NULL ? MS_OK : ms_tmp_folder(&files.folder, "standard", err);
+    return files.folder != NULL ? MS_OK : ms_tmp_folder(&files.folder, stands_for, err);
 }
 
 /* ---- standard input ------------------------------------------------------------------------ */
@@ -102,7 +103,7 @@ static enum ms_rc keep_input(char *part, struct ms_err *err)
 {
     size_t n;
     MS_TRY(read_head(part, &n, err));
-    MS_TRY(need_folder(err));
+    MS_TRY(need_folder("standard-input", err));
     files.input = ms_path_join(files.folder, name_for((struct ms_str){part, (uint32_t)n}));
     if (files.input == NULL)
         return ms_no_memory(err);
@@ -137,7 +138,7 @@ static enum ms_rc take_output(const char **path, struct ms_err *err)
     if (isatty(STDOUT_FILENO))
         return ms_fail(err, MS_E_ARG,
                        "'-' is standard output, which is the terminal; a file named - is ./-");
-    MS_TRY(need_folder(err));
+    MS_TRY(need_folder("standard-output", err));
     files.output = ms_path_join(files.folder, "output");
     *path = files.output;
     return files.output != NULL ? MS_OK : ms_no_memory(err);

@@ -225,6 +225,9 @@ enum ms_rc tui_report_make(struct tui_report_rows *r, enum tui_table table,
         rc = add_row(r, (struct tui_report_row){(uint32_t)i, 1, entry[i].sum}, err);
     if (rc == MS_OK && (r->column != 0 || r->is_reversed || !has_order_of_folds(table)))
         qsort_r(r->rows.p, r->rows.n, sizeof *r->rows.p, by_column, &o);
+    r->most = 0;
+    for (size_t i = 0; i < r->rows.n; i++)
+        r->most = r->rows.p[i].sum.total > r->most ? r->rows.p[i].sum.total : r->most;
     r->is_made = rc == MS_OK;
     return rc;
 }

@@ -18,6 +18,7 @@ struct tui_report_row {
 struct tui_report_rows {
     bool is_made, is_folded, is_reversed;
     unsigned column; /* what it is sorted by; 0: as it came */
+    int64_t most;    /* the greatest total of a row, which fills a bar */
     MS_VEC(struct tui_report_row) rows;
 };
 

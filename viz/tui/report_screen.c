@@ -217,23 +217,13 @@ static void put_row_name(struct tui_app *a, int y, int x, int w, const struct tu
     tui_put_name(g, y, at, w - (at - x), TUI_TEXT, mstx_tl_text(a->reader.tl, row->sum.name));
 }
 
-static int64_t greatest_total(const struct report *r)
-{
-    int64_t most = 0;
-    for (size_t i = 0; i < count_rows(r); i++) {
-        const int64_t total = r->table[r->view].rows.p[i].sum.total;
-        most = total > most ? total : most;
-    }
-    return most;
-}
-
 static void draw_name(struct tui_app *a, const struct report *r, int y,
                       const struct tui_report_row *row)
 {
     char b[4][MS_HUMAN_MAX];
     struct tui_cells *g = &a->cells;
     const struct viz_sum *e = &row->sum;
-    int64_t most = greatest_total(r);
+    int64_t most = r->table[r->view].most;
     struct ms_str name = mstx_tl_text(a->reader.tl, e->name);
     tui_put_right(g, y, 10, TUI_TEXT, ms_human_time(b[0], e->total));
     if (g->w < NARROW) {
