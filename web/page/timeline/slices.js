@@ -69,24 +69,37 @@ export class Slices {
     return t.from <= from && t.to >= to && t.resolution <= resolution * 1.01 && t.resolution > resolution / 4;
   }
 
+  // Requests what the picture lacks; a newer picture aborts the request of an older one.
   async ask(tracks, from, to, px, bounds) {
-    const resolution = (to - from) / px;
-    const missing = tracks.filter((t) => !this.serves(t, Math.max(from, bounds[0]), Math.min(to, bounds[1]), resolution));
+    const missing = tracks.filter((t) => !this.serves(t, Math.max(from, bounds[0]), Math.min(to, bounds[1]), (to - from) / px));
     if (!missing.length) return;
     this.request?.abort();
     const request = this.request = new AbortController();
-    const wide = (to - from) * AHEAD;
-    const a = Math.floor(Math.max(from - wide, bounds[0])), b = Math.ceil(Math.min(to + wide, bounds[1]));
-    const parts = Math.min(16384, Math.max(1, Math.round((b - a) / resolution)));
     try {
-      const reply = parse(await bytes('slices', {tracks: missing.join(','), from: a, to: b, px: parts}, request.signal));
-      for (const data of reply) this.tracks.set(data.track, {from: a, to: b, resolution, data});
+      await this.load(missing, from, to, px, bounds, request.signal);
       this.changed();
     } catch (e) {
       if (e.name !== 'AbortError') throw e;
     } finally {
       if (this.request === request) this.request = null;
     }
+  }
+
+  // Returns the slices of one track for a window; no picture that is drawn meanwhile aborts this.
+  async of(track, from, to, px, bounds) {
+    if (this.serves(track, Math.max(from, bounds[0]), Math.min(to, bounds[1]), (to - from) / px)) return this.get(track);
+    const [data] = await this.load([track], from, to, px, bounds);
+    this.changed();
+    return data;
+  }
+
+  async load(tracks, from, to, px, bounds, signal) {
+    const resolution = (to - from) / px, wide = (to - from) * AHEAD;
+    const a = Math.floor(Math.max(from - wide, bounds[0])), b = Math.ceil(Math.min(to + wide, bounds[1]));
+    const parts = Math.min(16384, Math.max(1, Math.round((b - a) / resolution)));
+    const reply = parse(await bytes('slices', {tracks: tracks.join(','), from: a, to: b, px: parts}, signal));
+    for (const data of reply) this.tracks.set(data.track, {from: a, to: b, resolution, data});
+    return reply;
   }
 
   // Marks the cached slices as outdated; they are shown until the new ones arrive.

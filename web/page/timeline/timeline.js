@@ -17,7 +17,7 @@ import {language, w} from '../shared/words.js';
 
 const SHORTEST = 10, ROOM = 0.02; // ns; margin as a share of the run
 const OPEN_LANES = 400; // from this number of lanes on, the processes are closed at first
-const ASKED_AGAIN = 5, MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
+const MINI_PROCESSES = 16, MINI_PARTS = 400, BUSY_PARTS = 800;
 
 // Marks the time of the first picture, for the benchmark and the browser's performance tools.
 function firstPicture() {
@@ -669,21 +669,14 @@ class Timeline {
   }
 
   // Requests the slices of a track. Painting meanwhile cancels the request by one of its own, so it is repeated.
-  async slicesOf(track) {
-    const px = Math.max(100, Math.round(this.painter.width - LABEL)), {from, to} = this.view;
-    for (let i = 0; i < ASKED_AGAIN && !this.slices.serves(track, Math.max(from, this.bounds[0]), Math.min(to, this.bounds[1]), (to - from) / px); i++) {
-      await this.slices.ask([track], from, to, px, this.bounds);
-    }
-    return this.slices.get(track);
-  }
-
   // Selects the slice of a lane that begins at a time; if several are merged into one, the slice that contains
   // it.
   async selectAt(lane, start, depth, reveal = true) {
     if (reveal) this.revealTrack(lane.track);
     const span = this.view.to - this.view.from;
     if (reveal && (start < this.view.from || start > this.view.to)) this.show(start - span / 2, start + span / 2, true);
-    const data = await this.slicesOf(lane.track);
+    const px = Math.max(100, Math.round(this.painter.width - LABEL)), {from, to} = this.view;
+    const data = await this.slices.of(lane.track, from, to, px, this.bounds);
     if (!data) return;
     const exact = data.start.findIndex((t, i) => t === start && data.depth(i) === depth);
     const i = exact >= 0 ? exact : hit(data, start, depth, 2 / this.view.scale);
