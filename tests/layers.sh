@@ -62,7 +62,7 @@ allow compare/graph/view "$graph|compare/graph/view" "$heads"
 allow viz 'probe|mstx|compare|viz'
 shown='mstx/(rundb|conclude|foreign)|compare/graph/view' # what viewers show
 allow viz/words 'probe/base|viz/words'
-allow viz/model "probe/(base|dump|tensor|trend)|compare/write|$shown|viz/(words|model)"
+allow viz/model "probe/(base|dump|tensor|trend)|compare/write|$shown|mstx/(differ|memory)|viz/(words|model)"
 allow viz/tui "probe/base|$shown|viz/(model|tui)"
 allow viz/cmd 'probe/(base|cli)|viz/(model|tui)'
 allow web 'probe|mstx|compare|viz|web'

@@ -47,5 +47,8 @@ void mstx_against_markdown(const struct mstx_against *a, size_t most, struct ms_
 /* gate: share of a step that causes may add, as for --gate; below 0: none. */
 void mstx_against_junit(const struct mstx_against *a, double gate, struct ms_buf *out);
 void mstx_against_json(const struct mstx_against *a, double gate, struct ms_jwrite *w);
+/* Appends causes and names as one table, CSV; a cause's Result is "warning". */
+enum ms_rc mstx_against_table(const struct mstx_against *a, struct ms_buf *out,
+                              struct ms_err *err) MS_MUST_USE;
 
 #endif

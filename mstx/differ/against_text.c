@@ -4,7 +4,6 @@
  */
 #include "mstx/differ/against_words.h"
 
-#include "mstx/format/step_name.h"
 
 #include "probe/base/human.h"
 
@@ -97,24 +96,12 @@ static void text_hidden(const struct mstx_against *a, size_t most, struct ms_buf
     ms_vec_free(&c);
 }
 
-/* Leaves out the steps themselves, of which each has a name of its own; returns how many names are left. */
-static size_t drop_steps(const struct mstx_against *a, mstx_name_changes *c)
-{
-    size_t n = 0;
-    int64_t number;
-    for (size_t i = 0; i < c->n; i++) {
-        if (!mstx_is_step_name(ms_map_key(&a->places.names, c->p[i].name), &number))
-            c->p[n++] = c->p[i];
-    }
-    return c->n = n;
-}
-
 static void text_names(const struct mstx_against *a, size_t most, struct ms_buf *out)
 {
     mstx_name_changes c = {0};
     if (!mstx__against_names(a, &c))
         return;
-    const size_t n = drop_steps(a, &c);
+    const size_t n = mstx__against_drop_steps(a, &c);
     ms_buf_printf(out, "\n  %-48s %10s %10s %12s %12s   names, most changed first\n", "",
                   "old count", "new count", "old a step", "new a step");
     for (size_t i = 0; i < n && (most == 0 || i < most); i++) {

@@ -4,6 +4,7 @@
  */
 #include "mstx/differ/against_words.h"
 
+#include "mstx/format/step_name.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -157,6 +158,17 @@ bool mstx__against_names(const struct mstx_against *a, mstx_name_changes *out)
     if (!ok)
         ms_vec_free(out);
     return ok;
+}
+
+size_t mstx__against_drop_steps(const struct mstx_against *a, mstx_name_changes *c)
+{
+    size_t n = 0;
+    int64_t number;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!mstx_is_step_name(ms_map_key(&a->places.names, c->p[i].name), &number))
+            c->p[n++] = c->p[i];
+    }
+    return c->n = n;
 }
 
 /* ---- what is hidden -------------------------------------------------------------------------- */

@@ -29,6 +29,8 @@ struct mstx_name_change {
 typedef MS_VEC(struct mstx_name_change) mstx_name_changes;
 /* Lists the names, those whose time in a step changed most first.  Returns false when out of memory. */
 bool mstx__against_names(const struct mstx_against *a, mstx_name_changes *out);
+/* Leaves out the steps themselves, of which each has a name of its own; returns how many names are left. */
+size_t mstx__against_drop_steps(const struct mstx_against *a, mstx_name_changes *c);
 
 /* Lists the names that take longer on a device without making a step longer: nothing waits for them.
  * Returns false when out of memory. */

@@ -105,6 +105,20 @@ static enum form form_of(const char *path)
     return form;
 }
 
+/* Pickles of other endings are tensors. */
+static bool is_named_pickle(const char *path)
+{
+    const struct ms_str name = ms_str_of(path);
+    return ms_str_ends(name, MS_STR(".pickle")) || ms_str_ends(name, MS_STR(".pkl"));
+}
+
+bool mstx__mem_is_record(const char *path)
+{
+    const enum form form = form_of(path);
+    return form == FORM_SNAPSHOT ? is_named_pickle(path)
+                                 : form >= FORM_TIMELINE && form <= FORM_RECORDS;
+}
+
 /* ---- paths -------------------------------------------------------------------------------- */
 
 static enum ms_rc read_file(struct mstx_mem_log *log, const char *path, enum form form,

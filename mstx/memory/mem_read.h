@@ -22,6 +22,10 @@
 enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path,
                           struct ms_err *err) MS_MUST_USE;
 
+/* Tells by its first bytes whether a file is a record of memory and of nothing else: a snapshot, a raw timeline, a table
+ * of allocations. */
+bool mstx__mem_is_record(const char *path);
+
 /* The readers of one file each; rank is that which the name of the file says, or -1. */
 enum ms_rc mstx__mem_from_snapshot(struct mstx_mem_log *log, const char *path, int32_t rank,
                                    struct ms_err *err) MS_MUST_USE;

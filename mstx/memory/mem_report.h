@@ -46,6 +46,10 @@ bool mstx__mem_has_findings(const struct mstx_mem_report *r);
  * (0: all). */
 void mstx__mem_report_text(const struct mstx_mem_report *r, size_t most, struct ms_buf *out);
 void mstx__mem_report_json(const struct mstx_mem_report *r, size_t most, struct ms_jwrite *w);
+/* Appends all answers as one table, CSV; a row's Result is "error" for a request that failed, "warning" for what every
+ * step leaves behind. */
+enum ms_rc mstx__mem_report_table(const struct mstx_mem_report *r, struct ms_buf *out,
+                                  struct ms_err *err) MS_MUST_USE;
 /* Write what the report has more or less than that of another run. */
 void mstx__mem_against_text(const struct mstx_mem_report *r, const struct mstx_mem_report *old,
                             size_t most, struct ms_buf *out);

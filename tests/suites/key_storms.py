@@ -24,7 +24,7 @@ import time
 LIMIT = 300  # seconds for one storm
 NAMED = ["Enter", "Tab", "Esc", "Backspace", "Up", "Down", "Left", "Right", "Home", "End", "PageUp", "PageDown", "S-Tab",
          "Delete", "F1", "Space", "Tick"]
-LETTERS = "123450?/:nNfFgGhjklbBmMsSrRtTvVxXzZwWeEoOpP+-=<>[]{}()*&^%$#@!~`|\\;\"',._ acdiuyACDHIJKLUY6789"
+LETTERS = "1234560?/:nNfFgGhjklbBmMsSrRtTvVxXzZwWeEoOpP+-=<>[]{}()*&^%$#@!~`|\\;\"',._ acdiuyACDHIJKLUY6789"
 WORDS = ["rank 3", "xml SELECT 1", "goto step=1", "find relu", "filter rank:2", "level x", "help", "write", "12:30", "Δ你好🙂", "..", "-1",
          "99999999999999999999", "%s%n", "'"]
 BYTES = [b"\x1b[A", b"\x1b[B", b"\x1bOC", b"\x1b[1;5D", b"\x1b[H", b"\x1b[F", b"\x1b[5~", b"\x1b[6~", b"\x1b[3~", b"\x1b[I", b"\x1b[O", b"\x1bj",
@@ -131,6 +131,27 @@ def by_terminal(build, path, more, rng, count, folder):
     return None if status == 0 else f"status {os.waitstatus_to_exitcode(status)}"
 
 
+def table(top):
+    path = os.path.join(top, "compare_result_1.csv")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("NPU Name,Bench Name,NormRelativeErr,Max diff,Result,Err_message\n")
+        for i in range(3000):
+            f.write(f'Module.层.{i}.fc,"a, ""b"" {i}",{i * 7919 % 1000 / 10}%,{i},{("error", "warning", "pass", "")[i % 4]},{"x" * (i % 90)}\n')
+    return path
+
+
+def monitor(top):
+    folder = os.path.join(top, "monitor", "Dec01_10-00-00-rank0-12345")
+    os.makedirs(folder)
+    for metric in ("actv", "grad_reduced"):
+        with open(os.path.join(folder, f"{metric}_0-49.csv"), "w", encoding="utf-8") as f:
+            f.write("vpp_stage,name,step,norm,max\n")
+            for step in range(50):
+                for i in range(60):
+                    f.write(f"0,layers.{i},{step},{'nan' if i == 7 and step > 30 else (1 + i) * (300 if step == 25 else 1)},{i}\n")
+    return os.path.dirname(folder)
+
+
 def inputs(build, top):
     """(name, path, further words of the command)."""
     run = os.path.join(top, "run")
@@ -140,6 +161,11 @@ def inputs(build, top):
     yield "run", run, []
     yield "hang", hang, []
     yield "live", run, ["--live"]
+    clean = os.path.join(top, "clean")
+    subprocess.run([build + "/tests/tool_sim", clean, "clean", "0", "8"], check=True, stdout=subprocess.DEVNULL)
+    yield "two runs", run, ["--golden_path", clean]
+    yield "table", table(top), []
+    yield "curves", monitor(top), []
     golden = os.path.realpath("../shared/golden")
     for name in ("stat_nan", "cross_a", "tensor_scale", "ranks4", "steps2", "md5_scale", "stat_L1"):
         target, base = os.path.join(golden, name, "target"), os.path.join(golden, name, "golden")

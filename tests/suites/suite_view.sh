@@ -236,6 +236,56 @@ else
     echo "skip screens of a simulated cluster: no $B/tests/tool_sim"
 fi
 
+# ---- tables: of a comparison, of curves, of memory, of two runs ---------------------------------
+{
+    echo 'NPU Name,Bench Name,NormRelativeErr,MaxAbsErr,Result,Err_message'
+    awk 'BEGIN { for (i = 0; i < 40; i++) printf "Module.layers.%d.fc.Linear.forward.0.output.0,Module.layers.%d.fc.Linear.forward.0.output.0,%g%%,%g,%s,\n", i, i, (i * 7 % 41) / 10, i / 1000, (i * 7 % 41 > 35 ? "error" : i * 7 % 41 > 30 ? "warning" : "pass") }'
+} >"$tmp/compare_result_1.csv"
+table=compare_result_1.csv
+screen table "$table" 80x24 'j'
+screen table-small "$table" 40x10 '<Right><Right>'
+screen table-sorted "$table" 100x24 '<Right><Right>s'
+screen table-sorted-up "$table" 100x24 '<Right><Right>sI'
+screen table-failing "$table" 100x24 'F'
+screen table-filter "$table" 100x24 '/layers.7.<Enter>'
+screen table-filter-none "$table" 80x24 '/nowhere<Enter>'
+screen table-row "$table" 80x24 'G<Enter>'
+screen table-help "$table" 80x40 '?'
+screen table-click "$table" 80x24 '<Click:4,5>'
+screen table-none "$pair" 80x24 '6'
+# A curve that ends, one that moves before the gradient jumps, and quiet ones.
+put_monitor() { # FOLDER
+    mkdir -p "$1/Dec01_10-00-00-rank0-12345"
+    for metric in actv grad_unreduced grad_reduced; do
+        awk -v metric=$metric 'BEGIN {
+            print "vpp_stage,name,step,norm"
+            n = split("embed layers.0 layers.1 head", name, " ")
+            for (step = 0; step < 40; step++)
+                for (i = 1; i <= n; i++) {
+                    v = 1 + i / 10 + step % 3 / 100
+                    if (metric == "actv" && i == 2 && step >= 28) v *= 40
+                    if (metric ~ /grad/ && step == 30) v *= 300
+                    if (metric == "actv" && i == 4 && step >= 33) v = "nan"
+                    print "0," name[i] "," step "," v
+                }
+        }' >"$1/Dec01_10-00-00-rank0-12345/${metric}_0-39.csv"
+    done
+}
+put_monitor "$tmp/monitor"
+screen trend-findings monitor 100x24 ''
+screen trend-enter monitor 100x24 '<Enter>'
+screen trend-table monitor 120x24 '6F'
+cat >"$tmp/memory_block.csv" <<'END'
+start_time_stamp,end_time_stamp,device_addr,stream_id,pool_type,size,actual_peak_memory,file_name,line_num,type,tag,is_persistent,is_small
+1,9,0x1000,0,0,4096,4096,net.py,3,kWeight,Dense,1,0
+2,5,0x3000,0,0,65536,69632,net.py,7,kTemp,MatMul,0,0
+END
+screen memory memory_block.csv 100x16 ''
+if [ -n "$sim" ]; then
+    "$B/tests/tool_sim" "$tmp/before" clean 0 1 2 2 2 30 >/dev/null && "$msprobe" import "$tmp/before" >/dev/null || exit 1
+    screen runs-table "$sim" 120x24 '' -gp before
+fi
+
 # ---- matching by hand, exporting -----------------------------------------------------------
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
 work=work.vis.db
@@ -250,6 +300,23 @@ screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 pair=$tmp/pair.vis.db
 printf '2E:export %s/tree.csv<Enter>:goto overview<Enter>:export %s/findings.csv<Enter>' "$tmp" "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$pair" >/dev/null
+printf '2E:save-screen %s/tree.svg<Enter>' "$tmp" >"$tmp/keys"
+"$msprobe" view --script "$tmp/keys" "$pair" >/dev/null
+if "$PYTHON" -c "
+import xml.etree.ElementTree as tree
+words = [e.text for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/2000/svg}text')]
+assert any('Torch.g.0' in w for w in words), words
+assert all(0 < float(e.get('textLength')) <= 80 * 8.4 for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/2000/svg}text'))
+"; then ok "the picture of a screen is read by others"; else bad "the picture of a screen is read by others"; fi
+printf '<Right><Right>s:export %s/table.csv<Enter>' "$tmp" >"$tmp/keys"
+"$msprobe" view --script "$tmp/keys" "$tmp/compare_result_1.csv" >/dev/null
+if "$PYTHON" -c "
+import csv
+rows = list(csv.DictReader(open('$tmp/table.csv'))); was = list(csv.DictReader(open('$tmp/compare_result_1.csv')))
+assert sorted(map(str, rows)) == sorted(map(str, was))
+shares = [float(r['NormRelativeErr'][:-1]) for r in rows]
+assert shares == sorted(shares, reverse=True), shares
+"; then ok "an exported table has its rows in the order of the screen"; else bad "an exported table has its rows in the order of the screen"; fi
 if "$PYTHON" -c "
 import csv
 rows = list(csv.DictReader(open('$tmp/tree.csv')))

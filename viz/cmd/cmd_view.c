@@ -28,10 +28,10 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "a run directory, a dump, a .vis.db, a Chrome trace or a database of Ascend's "
-             "profilers"},
+     .help = "a run directory, a dump, a .vis.db, a trace, a database of Ascend's profilers, a table of "
+             "a comparison, statistics over steps, or a record of memory"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
-     .help = "a second dump to compare the first with"},
+     .help = "a second dump to compare the first with; of two runs, the older one"},
     {"live", NULL, MS_OPT_FLAG, offsetof(struct args, live),
      .help = "follow a running job: steps a second, the slowest rank, what each rank is in"},
     {"mouse", NULL, MS_OPT_FLAG, offsetof(struct args, mouse),
@@ -216,5 +216,6 @@ const struct ms_cmd viz_cmd_view = {
              "hand last when :write writes them, into a file beside the graph.\n\n"
              "  msprobe view run1\n"
              "  msprobe view dump_npu --golden_path dump_gpu\n"
+             "  msprobe view slow_run -gp fast_run     what takes longer\n"
              "  msprobe view --live run1            while the job runs",
 };

@@ -4,6 +4,7 @@
  */
 #include "viz/model/path_kind.h"
 
+#include "mstx/memory/mem_read.h"
 #include "probe/base/assert.h"
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
@@ -32,8 +33,9 @@ static const struct words {
     [VIZ_PATH_TRACE] = {"a trace", "msprobe report ", ""},
     [VIZ_PATH_PROFILE] = {"what Ascend's profiler recorded", "msprobe cluster -d ", ""},
     [VIZ_PATH_GRAPH] = {"a graph", "msprobe view ", ""},
-    [VIZ_PATH_TABLE] = {"a table of a comparison", NULL, ""},
-    [VIZ_PATH_TREND] = {"statistics of many steps", NULL, ""},
+    [VIZ_PATH_TABLE] = {"a table of a comparison", "msprobe view ", ""},
+    [VIZ_PATH_TREND] = {"statistics of many steps", "msprobe trend ", ""},
+    [VIZ_PATH_MEMORY] = {"a record of memory", "msprobe memory ", ""},
     [VIZ_PATH_TENSOR] = {"tensor data", "msprobe parse -d ", ""},
     [VIZ_PATH_CONFIG] = {"the configuration of a dump", "msprobe run --dump ", " -- PROGRAM"},
     [VIZ_PATH_DATABASE] = {"a database of another program", NULL, ""},
@@ -145,6 +147,8 @@ static enum viz_path_kind kind_of_bytes(const char *path, struct ms_str head)
     const struct ms_str base = ms_path_base(path);
     if (ms_str_starts(head, MS_STR("SQLite format 3")))
         return kind_of_database(path);
+    if (mstx__mem_is_record(path))
+        return VIZ_PATH_MEMORY;
     const size_t blank = strspn(head.p, " \t\r\n");
     if (head.n > blank && (head.p[blank] == '{' || head.p[blank] == '['))
         return kind_of_json(base, head);
@@ -189,6 +193,8 @@ static enum viz_path_kind kind_of_name(struct ms_str name)
         {"", "_ascend_ms", VIZ_PATH_PROFILE},
         {"compare_result", ".csv", VIZ_PATH_TABLE},
         {"compare_result", ".xlsx", VIZ_PATH_TABLE},
+        {"", ".pickle", VIZ_PATH_MEMORY},
+        {"memory_block", ".csv", VIZ_PATH_MEMORY},
         {"", ".npy", VIZ_PATH_TENSOR},
         {"", ".pt", VIZ_PATH_TENSOR},
         {"", ".json.gz", VIZ_PATH_TRACE},

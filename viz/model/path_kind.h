@@ -22,6 +22,7 @@ enum viz_path_kind {
     VIZ_PATH_GRAPH,     /* *.vis.db, or a folder of them */
     VIZ_PATH_TABLE,     /* tables of a comparison, or a folder of them */
     VIZ_PATH_TREND,     /* *.trend.db, or a folder of them */
+    VIZ_PATH_MEMORY,    /* a snapshot, timeline or table of memory */
     VIZ_PATH_TENSOR,    /* a tensor file, or a folder of them */
     VIZ_PATH_CONFIG,    /* config.json of a dump */
     VIZ_PATH_DATABASE,  /* a SQLite database of another program */

@@ -4,7 +4,7 @@
  */
 #include "viz/model/session.h"
 #include "viz/model/path_kind.h"
-#include "viz/model/sheet_rows.h"
+#include "viz/model/sheet_made.h"
 #include "viz/model/shelf.h"
 
 #include "mstx/conclude/run_ready.h"
@@ -127,22 +127,8 @@ static bool is_table(struct ms_str name)
     return ms_str_ends(name, MS_STR(".csv")) || ms_str_ends(name, MS_STR(".xlsx"));
 }
 
-/* Rejects a table where the viewer shows none: it shows a comparison from its two dumps. */
-static enum ms_rc fail_table(const char *path, struct ms_err *err)
-{
-    return ms_fail(err, MS_E_UNSUPPORTED,
-                   "%s: tables open in a spreadsheet program; a comparison is shown of its two "
-                   "dumps, PATH --golden_path PATH",
-                   path);
-}
-
-static bool shows_tables(const struct viz_conf *conf)
-{
-    return conf->can_choose || conf->shelf != NULL;
-}
-
-/* Opens the last table of a folder by name, where the viewer shows tables; fails without one. */
-static enum ms_rc open_table_or_fail(struct viz_session *s, bool shows_tables, struct ms_err *err)
+/* Opens the last table of a folder by name; fails without one. */
+static enum ms_rc open_table_or_fail(struct viz_session *s, struct ms_err *err)
 {
     struct ms_dir list;
     const char *last = NULL;
@@ -154,8 +140,7 @@ static enum ms_rc open_table_or_fail(struct viz_session *s, bool shows_tables, s
     char *table = last != NULL ? ms_path_join(s->path, last) : NULL;
     ms_dir_free(&list);
     if (table != NULL) {
-        const enum ms_rc rc =
-            shows_tables ? viz_sheet_open(&s->sheet, table, err) : fail_table(s->path, err);
+        const enum ms_rc rc = viz_sheet_open(&s->sheet, table, err);
         ms_free(table);
         return rc;
     }
@@ -201,17 +186,42 @@ static bool is_shelf(const struct viz_session *s, const struct viz_conf *conf)
 
 /* ---- opening ------------------------------------------------------------------- */
 
+static bool is_run(const char *path)
+{
+    const enum viz_path_kind kind = viz_path_kind_of(path);
+    return kind == VIZ_PATH_RUN || kind == VIZ_PATH_TRACE || kind == VIZ_PATH_PROFILE;
+}
+
+/* A run that holds a dump is compared as a dump. */
+static bool is_pair_of_runs(const struct viz_session *s)
+{
+    if (s->golden == NULL || !is_run(s->path) || !is_run(s->golden))
+        return false;
+    return ms_path_kind(s->path) != MS_KIND_DIR || !viz_path_holds_dump(s->path);
+}
+
+/* Opens the timeline of the first, and by what it is slower than the second as a table. */
+static enum ms_rc open_pair_of_runs(struct viz_session *s, struct ms_err *err)
+{
+    MS_TRY(mstx_db_prepare(s->path, &s->timeline, err));
+    return viz_sheet_of_runs(&s->sheet, s->path, s->golden, err);
+}
+
 static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
 {
     struct ms_str base = ms_path_base(s->path);
     if (is_taken_as_graph(s))
         return MS_OK;
+    if (is_pair_of_runs(s))
+        return open_pair_of_runs(s, err);
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
+    const enum viz_path_kind kind = viz_path_kind_of(s->path);
+    if (kind == VIZ_PATH_MEMORY)
+        return viz_sheet_of_memory(&s->sheet, s->path, err);
     if (is_table(base))
-        return shows_tables(conf) ? viz_sheet_open(&s->sheet, s->path, err)
-                                  : fail_table(s->path, err);
-    if (viz_path_kind_of(s->path) == VIZ_PATH_TREND)
+        return viz_sheet_open(&s->sheet, s->path, err);
+    if (kind == VIZ_PATH_TREND)
         return keep(&s->trend, s->path, err);
     return mstx_db_prepare(s->path, &s->timeline, err);
 }
@@ -220,6 +230,10 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
                                  struct ms_err *err)
 {
     struct ms_err no_timeline = {0};
+    if (is_pair_of_runs(s))
+        return open_pair_of_runs(s, err);
+    if (viz_path_kind_of(s->path) == VIZ_PATH_MEMORY)
+        return viz_sheet_of_memory(&s->sheet, s->path, err);
     if (is_shelf(s, conf)) /* before runs in it would be read as one */
         return keep(&s->shelf, s->path, err);
     enum ms_rc rc = mstx_db_prepare(s->path, &s->timeline, &no_timeline);
@@ -235,7 +249,7 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
     if (s->graph == NULL && (s->golden != NULL || viz_path_holds_dump(s->path)))
         MS_TRY(make_graph(s, conf, err));
     if (s->timeline == NULL && s->graph == NULL)
-        return open_table_or_fail(s, shows_tables(conf), err);
+        return open_table_or_fail(s, err);
     return MS_OK;
 }
 

@@ -9,7 +9,9 @@
  *     *.vis.db        graph
  *     run.db, Chrome trace, database of Ascend's profilers    timeline
  *     *.trend.db, folder of a training monitor    trend: statistics over steps
- *     compare_result*.csv, .xlsx    table, where the viewer shows tables
+ *     compare_result*.csv, .xlsx    table
+ *     memory snapshot, timeline     table of who owns the memory
+ *     two runs        timeline of the first, and a table of what takes longer in it
  *     folder of these    a list to choose from, where the viewer has one
  *
  * A session is opened once; every thread that reads it opens a reader.
@@ -26,7 +28,7 @@ struct viz_sheet;
 
 struct viz_conf {
     const char *path;
-    const char *golden;         /* second dump of a pair; NULL: none */
+    const char *golden;         /* second dump or run of a pair; NULL: none */
     const char *shelf;          /* folder from which this was chosen; NULL: none */
     bool can_choose;            /* a folder of runs is a list; else it is refused */
     void (*on_choice)(void);    /* something was chosen, from any thread; may be NULL */
@@ -40,7 +42,7 @@ struct viz_session {
     char *timeline;               /* database; NULL: no timeline */
     char *graph;                  /* .vis.db as opened; NULL: no graph */
     char *trend;                  /* database or folder of statistics over steps; NULL: none */
-    struct viz_sheet *sheet;      /* a table that a comparison wrote; NULL: none */
+    struct viz_sheet *sheet;      /* a table; NULL: none */
     char *shelf;                  /* folder to choose from; NULL: none */
     char failed[512];             /* why the last choice was not opened */
     char *chosen, *chosen_golden; /* what is opened next; guarded by viz_session_choose */

@@ -46,14 +46,21 @@ static enum ms_rc take_workbook_row(void *ctx, const struct cmp_xlsx_row *row, s
     return ms_buf_check(&s->text, err);
 }
 
+static enum ms_rc use_text(struct viz_sheet *s)
+{
+    s->p = s->text.p;
+    s->end = s->p + s->text.n;
+    return MS_OK;
+}
+
 static enum ms_rc load(struct viz_sheet *s, const char *path, struct ms_err *err)
 {
+    if (path == NULL) /* the text is there */
+        return use_text(s);
     if (ms_str_ends(ms_str_of(path), MS_STR(".xlsx"))) {
         s->text.max = TEXT_MAX;
         MS_TRY(cmp_xlsx_read(path, take_workbook_row, s, err));
-        s->p = s->text.p;
-        s->end = s->p + s->text.n;
-        return MS_OK;
+        return use_text(s);
     }
     MS_TRY(ms_file_map(&s->file, path, TEXT_MAX, err));
     s->p = s->file.p;
@@ -101,12 +108,17 @@ static enum ms_rc find_rows(struct viz_sheet *s, struct ms_err *err)
     return rc;
 }
 
-enum ms_rc viz_sheet_open(struct viz_sheet **out, const char *path, struct ms_err *err)
+/* Opens a file, or the text where path is NULL. */
+static enum ms_rc open_sheet(struct viz_sheet **out, const char *path, struct ms_buf text,
+                             struct ms_err *err)
 {
     struct viz_sheet *s = ms_calloc(1, sizeof *s);
     *out = s;
-    if (s == NULL)
+    if (s == NULL) {
+        ms_buf_free(&text);
         return ms_no_memory(err);
+    }
+    s->text = text;
     pthread_mutex_init(&s->lock, NULL);
     s->arena = ms_arena_new((size_t)16 << 20);
     enum ms_rc rc = s->arena != NULL ? load(s, path, err) : ms_no_memory(err);
@@ -117,6 +129,18 @@ enum ms_rc viz_sheet_open(struct viz_sheet **out, const char *path, struct ms_er
         *out = NULL;
     }
     return rc;
+}
+
+enum ms_rc viz_sheet_open(struct viz_sheet **s, const char *path, struct ms_err *err)
+{
+    return open_sheet(s, path, (struct ms_buf){.max = 0}, err);
+}
+
+enum ms_rc viz_sheet_take(struct viz_sheet **s, struct ms_buf *csv, struct ms_err *err)
+{
+    const struct ms_buf text = *csv;
+    *csv = (struct ms_buf){.max = 0};
+    return open_sheet(s, NULL, text, err);
 }
 
 void viz_sheet_free(struct viz_sheet *s)

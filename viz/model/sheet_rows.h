@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheet_rows: the rows of a table that a comparison wrote (.csv or .xlsx), sorted and filtered.
+ * sheet_rows: the rows of a table, sorted and filtered: one that a comparison wrote (.csv or .xlsx), or one that is made
+ * of what was opened (sheet_made).
  *
  * A row is kept as its place in the text and read when it is shown, so that a million rows take some megabytes beside
  * the text.
@@ -21,6 +22,8 @@ struct viz_sheet_asked {
 };
 
 enum ms_rc viz_sheet_open(struct viz_sheet **s, const char *path, struct ms_err *err) MS_MUST_USE;
+/* Takes the text of a csv and its memory, in any case. */
+enum ms_rc viz_sheet_take(struct viz_sheet **s, struct ms_buf *csv, struct ms_err *err) MS_MUST_USE;
 void viz_sheet_free(struct viz_sheet *s);
 size_t viz_sheet_rows(const struct viz_sheet *s);
 size_t viz_sheet_columns(const struct viz_sheet *s);

@@ -204,6 +204,10 @@ enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, stru
     if ((id == TUI_TIME || id == TUI_REPORT) && a->reader.tl == NULL)
         return ms_fail(err, MS_E_NOTFOUND,
                        "no timeline here; 'msprobe run -o DIR -- PROGRAM' records one");
+    if (id == TUI_TABLE && a->session->sheet == NULL && a->reader.trend == NULL)
+        return ms_fail(err, MS_E_NOTFOUND,
+                       "no table here; tables of 'msprobe compare', statistics over steps, records "
+                       "of memory and two runs are shown as one");
     return MS_OK;
 }
 
@@ -224,14 +228,21 @@ enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_pla
                : MS_OK;
 }
 
-enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err)
+enum tui_screen_id tui_screen_of(const struct tui_app *a, const struct viz_place *p)
 {
     static const enum tui_screen_id of[VIZ_SCREENS] = {[VIZ_OVERVIEW] = TUI_FINDINGS,
                                                        [VIZ_TIMELINE] = TUI_TIME,
                                                        [VIZ_GRAPH] = TUI_TREE,
                                                        [VIZ_TABLE] = TUI_TREE,
                                                        [VIZ_CLUSTER] = TUI_REPORT};
-    return tui_go(a, of[p->screen], p, err);
+    const bool is_curve = p->screen == VIZ_OVERVIEW && p->query.n != 0 && a->reader.trend != NULL;
+    return is_curve || (p->screen == VIZ_TABLE && a->session->sheet != NULL) ? TUI_TABLE
+                                                                             : of[p->screen];
+}
+
+enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err)
+{
+    return tui_go(a, tui_screen_of(a, p), p, err);
 }
 
 bool tui_move(int key, size_t *at, size_t n, size_t page)

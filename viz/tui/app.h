@@ -51,7 +51,7 @@ bool tui_page_shows(const struct tui_page *p, size_t line);
 
 /* ---- screens ----------------------------------------------------------------------- */
 
-enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_SCREENS };
+enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_TABLE, TUI_SCREENS };
 
 enum { TUI_WORK_NS = 3000000 };
 enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10 };
@@ -135,6 +135,8 @@ enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, stru
 /* Shows a screen, at a place (NULL: unchanged). */
 enum ms_rc tui_go(struct tui_app *a, enum tui_screen_id id, const struct viz_place *p,
                   struct ms_err *err);
+/* The screen that shows a place. */
+enum tui_screen_id tui_screen_of(const struct tui_app *a, const struct viz_place *p);
 enum ms_rc tui_go_place(struct tui_app *a, const struct viz_place *p, struct ms_err *err);
 /* Starts input of a line. */
 void tui_ask(struct tui_app *a, char kind);
@@ -152,6 +154,6 @@ void tui_copy(struct tui_app *a, struct ms_str s);
 
 /* The screens, each in the file of that name. */
 extern const struct tui_screen tui_findings_screen, tui_tree_screen, tui_time_screen,
-    tui_report_screen, tui_live_screen;
+    tui_report_screen, tui_live_screen, tui_table_screen;
 
 #endif

@@ -106,5 +106,7 @@ void tui_put_utf8(struct ms_buf *out, uint32_t ch);
 /* Writes the grid as text: lines without trailing spaces. With looks, each line that has cells
  * other than plain text is followed by a line with a letter for each of them. */
 void tui_cells_write(const struct tui_cells *g, bool looks, struct ms_buf *out);
+/* Writes the grid as an SVG picture with the colours of the tokens. */
+void tui_cells_svg(const struct tui_cells *g, struct ms_buf *out);
 
 #endif

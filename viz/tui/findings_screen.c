@@ -118,10 +118,8 @@ static void draw_place(struct tui_app *a, int y, const struct viz_finding *f)
     const struct viz_place *p = &f->place;
     struct tui_cells *g = &a->cells;
     int w = g->w - 1;
-    int x = tui_printf(g, y, 4, w - 4, TUI_DIM, "Enter → %s",
-                       p->screen == VIZ_GRAPH      ? "Tree"
-                       : p->screen == VIZ_TIMELINE ? "Timeline"
-                                                   : viz_screen_names[p->screen]);
+    int x =
+        tui_printf(g, y, 4, w - 4, TUI_DIM, "Enter → %s", a->screens[tui_screen_of(a, p)]->name);
     if (p->step >= 0)
         x = tui_printf(g, y, x, w - x, TUI_DIM, "  step %" PRId64, p->step);
     if (p->rank >= 0)
@@ -176,7 +174,8 @@ static void draw_none(struct tui_app *a)
     tui_puts(g, 3, 1, g->w - 2, TUI_DIM,
              a->reader.tl != NULL
                  ? "Looked at: steps that are slow, ranks that make others wait, losses."
-                 : "Looked at: states of all nodes, overflow, suspects.");
+             : a->reader.trend != NULL ? "Looked at: curves whose numbers end, gradients that jump."
+                                       : "Looked at: states of all nodes, overflow, suspects.");
 }
 
 static enum ms_rc draw_findings(struct tui_app *a, void *self, struct ms_err *err)

@@ -15,7 +15,8 @@
 #include <stdio.h>
 
 static const struct tui_screen *const screens[TUI_SCREENS] = {
-    &tui_findings_screen, &tui_tree_screen, &tui_time_screen, &tui_report_screen, &tui_live_screen};
+    &tui_findings_screen, &tui_tree_screen, &tui_time_screen,
+    &tui_report_screen,   &tui_live_screen, &tui_table_screen};
 
 /* ---- the rows around a screen ------------------------------------------------------- */
 
@@ -27,6 +28,13 @@ static enum tui_token token_of_screen(const struct tui_app *a, enum tui_screen_i
     return tui_check_screen(a, id, NULL) == MS_OK ? TUI_TEXT : TUI_DIM;
 }
 
+/* Few things are live or a table, so these are named only where they are. */
+static bool is_left_out(const struct tui_app *a, int id)
+{
+    return (id == TUI_LIVE || id == TUI_TABLE) &&
+           tui_check_screen(a, (enum tui_screen_id)id, NULL) != MS_OK;
+}
+
 static void draw_head(struct tui_app *a)
 {
     struct tui_cells *g = &a->cells;
@@ -34,7 +42,7 @@ static void draw_head(struct tui_app *a)
     tui_fill(g, 0, 0, g->w, TUI_TEXT, ' ');
     for (int i = TUI_SCREENS; i-- > 0 && g->w >= TUI_ROOMY_W;) {
         char word[32];
-        if (i == TUI_LIVE && a->live == NULL)
+        if (is_left_out(a, i))
             continue;
         int w = snprintf(word, sizeof word, "%d %s", i + 1, a->screens[i]->name);
         x -= w + 1;
@@ -135,12 +143,18 @@ static enum ms_rc write_text(struct tui_app *a, const char *path, const struct m
     return MS_OK;
 }
 
+enum form { FORM_TEXT, FORM_LOOKS, FORM_SVG };
+
 /* Writes the screen as it was before the command line was opened. */
-static enum ms_rc write_screen(struct tui_app *a, const char *path, bool looks, struct ms_err *err)
+static enum ms_rc write_screen(struct tui_app *a, const char *path, enum form form,
+                               struct ms_err *err)
 {
     struct ms_buf text = {.max = FILE_MAX};
     enum ms_rc rc = tui_app_draw(a, a->cells.w, a->cells.h, err);
-    tui_cells_write(&a->cells, looks, &text);
+    if (form == FORM_SVG)
+        tui_cells_svg(&a->cells, &text);
+    else
+        tui_cells_write(&a->cells, form == FORM_LOOKS, &text);
     if (rc == MS_OK)
         rc = write_text(a, path, &text, err);
     ms_buf_free(&text);
@@ -149,12 +163,13 @@ static enum ms_rc write_screen(struct tui_app *a, const char *path, bool looks, 
 
 static enum ms_rc save_screen(struct tui_app *a, const char *path, struct ms_err *err)
 {
-    return write_screen(a, path, false, err);
+    const bool is_svg = ms_str_ends(ms_str_of(path), MS_STR(".svg"));
+    return write_screen(a, path, is_svg ? FORM_SVG : FORM_TEXT, err);
 }
 
 static enum ms_rc save_looks(struct tui_app *a, const char *path, struct ms_err *err)
 {
-    return write_screen(a, path, true, err);
+    return write_screen(a, path, FORM_LOOKS, err);
 }
 
 static enum ms_rc export_list(struct tui_app *a, const char *path, struct ms_err *err)
@@ -219,7 +234,8 @@ static const struct {
     {"export", "FILE", export_list, "write what the screen lists as CSV"},
     {"sql", "QUERY", tui_query_ask,
      "ask the database of the screen; nothing can be changed; a key ends it"},
-    {"save-screen", "FILE", save_screen, "write the screen as text"},
+    {"save-screen", "FILE", save_screen,
+     "write the screen as text, or as a picture where FILE ends in .svg"},
     {"save-looks", "FILE", save_looks, "the same, each line followed by its colours as letters"},
     {"write", NULL, tui_tree_write,
      "keep the pairs matched by hand in NAME.edited.vis.db, or in the file named behind"},
@@ -278,7 +294,7 @@ static enum ms_rc execute_command(struct tui_app *a, struct ms_str line, struct 
 
 static const struct tui_hint frame_hints[] = {
     {"anywhere", NULL, NULL},
-    {"1 2 3 4 5", "findings, tree, timeline, report, live", NULL},
+    {"1 2 3 4 5 6", "findings, tree, timeline, report, live, table", NULL},
     {"j k PgDn PgUp g G", "move, a page, top, bottom", NULL},
     {"`", "the screen before", NULL},
     {":", "a command", NULL},
@@ -325,6 +341,12 @@ static enum ms_rc show_help(struct tui_app *a, const char *text, struct ms_err *
 
 /* ---- opening ----------------------------------------------------------------------- */
 
+/* What q leads back to: what is asked for most of what was opened. */
+static enum tui_screen_id home_screen(const struct tui_app *a)
+{
+    return a->live != NULL ? TUI_LIVE : a->session->sheet != NULL ? TUI_TABLE : TUI_FINDINGS;
+}
+
 enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *live, bool ascii,
                         struct ms_err *err)
 {
@@ -337,7 +359,7 @@ enum ms_rc tui_app_open(struct tui_app *a, struct viz_session *s, const char *li
     MS_TRY(viz_reader_open(&a->reader, s, err));
     enum ms_rc rc = viz_findings_read(&a->findings, &a->reader, VIZ_ENGLISH, err);
     if (rc == MS_OK)
-        rc = tui_go(a, live != NULL ? TUI_LIVE : TUI_FINDINGS, NULL, err);
+        rc = tui_go(a, home_screen(a), NULL, err);
     if (rc != MS_OK)
         tui_app_close(a);
     return rc;
@@ -385,11 +407,6 @@ static enum ms_rc type_key(struct tui_app *a, int key, struct ms_err *err)
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-static enum tui_screen_id home_screen(const struct tui_app *a)
-{
-    return a->live != NULL ? TUI_LIVE : TUI_FINDINGS;
-}
-
 static enum ms_rc go_back(struct tui_app *a, struct ms_err *err)
 {
     if (a->at == home_screen(a))
@@ -436,7 +453,7 @@ static enum ms_rc route_key(struct tui_app *a, int key, struct ms_err *err)
 static int screen_at(const struct tui_app *a, int x)
 {
     for (int i = TUI_SCREENS, right = a->cells.w; i-- > 0;) {
-        if (i == TUI_LIVE && a->live == NULL)
+        if (is_left_out(a, i))
             continue;
         right -= (int)strlen(a->screens[i]->name) + 3;
         if (x >= right)
