@@ -16,19 +16,19 @@ struct place {
     struct ms_buf *out;
 };
 
-/* Writes "rank,device,by,name,bytes,share," and what follows; share: of the peak, in per cent. */
+/* Writes a row; share: of the peak, in per cent. */
 static void put_row(const struct place *at, const char *by, struct ms_str name, uint64_t bytes,
                     const char *result)
 {
     const uint64_t peak = at->a->peak.bytes;
+    ms_csv_put(at->out, name, MS_CSV_OWN);
+    ms_buf_printf(at->out, ",%s,%" PRIu64 ",%.1f%%,%s,", by, bytes,
+                  peak != 0 ? 100.0 * (double)bytes / (double)peak : 0, result);
     if (at->a->space->rank >= 0)
         ms_buf_printf(at->out, "%" PRId32, at->a->space->rank);
     ms_buf_putc(at->out, ',');
     ms_csv_put(at->out, at->a->space->device, MS_CSV_OWN);
-    ms_buf_printf(at->out, ",%s,", by);
-    ms_csv_put(at->out, name, MS_CSV_OWN);
-    ms_buf_printf(at->out, ",%" PRIu64 ",%.1f%%,%s\n", bytes,
-                  peak != 0 ? 100.0 * (double)bytes / (double)peak : 0, result);
+    ms_buf_putc(at->out, '\n');
 }
 
 static struct ms_str name_of(const struct place *at, uint32_t text)
@@ -79,7 +79,7 @@ static void put_failures(const struct place *at)
 enum ms_rc mstx__mem_report_table(const struct mstx_mem_report *r, struct ms_buf *out,
                                   struct ms_err *err)
 {
-    ms_buf_puts(out, "rank,device,by,name,bytes,share of the peak,Result\n");
+    ms_buf_puts(out, "name,by,bytes,share of the peak,Result,rank,device\n");
     for (size_t i = 0; i < r->answers.n; i++) {
         const struct place at = {r, &r->answers.p[i], out};
         put_failures(&at);

@@ -92,9 +92,9 @@ static void put_row(const struct probe_notables *found, const struct probe_curve
                     struct ms_buf *out)
 {
     const struct course s = look_at(c);
-    ms_csv_put(out, c->metric, MS_CSV_OWN);
-    ms_buf_putc(out, ',');
     ms_csv_put(out, c->name, MS_CSV_OWN);
+    ms_buf_putc(out, ',');
+    ms_csv_put(out, c->metric, MS_CSV_OWN);
     ms_buf_printf(out, ",%" PRId64 ",%zu,%.6g,%.6g,%.6g,%.6g,", c->rank, c->n, s.first, s.last,
                   s.least, s.most);
     put_course(c, &s, out);
@@ -107,7 +107,7 @@ enum ms_rc probe_curve_table(const struct probe_curves *c, struct ms_buf *out, s
 {
     struct probe_notables found;
     MS_TRY(probe_notables_find(&found, c, err));
-    ms_buf_puts(out, "metric,name,rank,steps,first,last,least,most,course,Result,remark\n");
+    ms_buf_puts(out, "name,metric,rank,steps,first,last,least,most,course,Result,text\n");
     for (size_t i = 0; i < c->curves.n; i++)
         put_row(&found, &c->curves.p[i], out);
     probe_notables_free(&found);

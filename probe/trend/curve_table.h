@@ -3,8 +3,8 @@
  * curve_table: curves as a table, a row for each: where it begins and ends, its extremes, its course as a
  * small drawing, and what of it a person should look at.
  *
- *     metric,name,rank,steps,first,last,least,most,course,Result,remark
- *     actv,layers.0.fc,0,300,0.81,nan,0.80,4.1,▁▁▁▂▂▃▅▇×,error,no number from step 271 on
+ *     name,metric,rank,steps,first,last,least,most,course,Result,text
+ *     layers.0.fc,actv,0,300,0.81,nan,0.80,4.1,▁▁▁▂▂▃▅▇×,error,no number from step 271 on
  */
 #ifndef PROBE_TREND_CURVE_TABLE_H
 #define PROBE_TREND_CURVE_TABLE_H

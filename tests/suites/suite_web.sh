@@ -99,6 +99,9 @@ choices() {
         "$B/msprobe" data2db --db "$scratch/all/tr" --data "$scratch/all/t" >/dev/null &&
         printf 'NPU Name,Bench Name,NormRelativeErr,Result\na,a,0.1%%,pass\nb,b,50%%,error\nc,c,2%%,warning\n' \
             >"$scratch/all/compare_result_1.csv" &&
+        "$B/tests/tool_sim" "$scratch/all/before" clean 0 1 2 2 2 30 >/dev/null &&
+        printf '%s\n' 'start_time_stamp,end_time_stamp,device_addr,stream_id,pool_type,size,actual_peak_memory,file_name,line_num,type,tag,is_persistent,is_small' \
+            '1,9,0x1000,0,0,4096,4096,net.py,3,kWeight,Dense,1,0' '2,5,0x3000,0,0,12288,16384,net.py,7,kTemp,MatMul,0,0' >"$scratch/all/memory_block.csv" &&
         "$B/tests/tool_sim" "$scratch/many" straggler 0.2 7 8 4 8 10 4 8 256 >/dev/null || { bad "a folder of runs is made"; return; }
     beside "$scratch/all/sim" || return
     run=$address

@@ -28,12 +28,13 @@ bool viz_shelf_opens(enum viz_path_kind kind)
 {
     return kind == VIZ_PATH_RUN || kind == VIZ_PATH_DUMP || kind == VIZ_PATH_GRAPH ||
            kind == VIZ_PATH_TRACE || kind == VIZ_PATH_TABLE || kind == VIZ_PATH_TREND ||
-           kind == VIZ_PATH_PROFILE;
+           kind == VIZ_PATH_PROFILE || kind == VIZ_PATH_MEMORY;
 }
 
 bool viz_shelf_pairs(enum viz_path_kind kind)
 {
-    return kind == VIZ_PATH_DUMP;
+    return kind == VIZ_PATH_DUMP || kind == VIZ_PATH_RUN || kind == VIZ_PATH_TRACE ||
+           kind == VIZ_PATH_PROFILE;
 }
 
 /* ---- facts -------------------------------------------------------------------------- */

@@ -132,11 +132,16 @@ async function dumpMap(g) {
     tell: (i, j) => `${named[i]}: ${cells[i].get(j)[1]} ${digits(cells[i].get(j)[0], 3)}`, go: (i, j) => cells[i].has(j) && place.go({screen: 'graph', ...spots[i], node: cells[i].get(j)[1]})})];
 }
 
-// How many rows of a table fail.
+// What the first failing rows of a table say; of a table without sentences, how many rows fail.
 async function sheetFindings(sheet) {
-  const {total} = await get('sheet', {failing: 1, limit: 1});
+  const {total, rows} = await get('sheet', {failing: 1, limit: SHOWN}), said = sheet.columns.indexOf('text');
+  const link = () => h('a', {href: total ? '#table?failing=1' : '#table'}, w('table'));
+  if (total && said >= 0) {
+    const letter = (r) => (r.state === 'error' ? 'E' : 'W');
+    return h('div.findings', {}, rows.map((r) => h(`div.finding.${letter(r)}`, {}, h('span.letter', {}, letter(r)), h('span.text', {}, r.values[said]), link())));
+  }
   return h('div.findings', {}, h(`div.finding.${total ? 'E' : 'P'}`, {}, h('span.letter', {}, total ? 'E' : '.'),
-      h('span.text', {}, `${count(sheet.rows)} ${w('rows')}, ${count(total)} ${w('failingRows')}`), h('a', {href: '#table?failing=1'}, w('table'))));
+      h('span.text', {}, `${count(sheet.rows)} ${w('rows')}, ${count(total)} ${w('failingRows')}`), link()));
 }
 
 // The lanes that prove the first finding of a run.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A folder of runs, dumps and comparisons: its list, what is opened of it, and a server that goes away.
 //   node choose.mjs FOLDER PID     the address of a server of the folder, and its process
-//   the folder has dumps t and g, a run sim, statistics over steps tr and a table compare_result_1.csv
+//   the folder has dumps t and g, runs sim and before, statistics over steps tr, a table compare_result_1.csv and a record
+//   memory_block.csv
 import {close, equal, failures, launch, openPage, settled, test, truth, until} from './browser.mjs';
 
 const [address, pid] = process.argv.slice(2);
@@ -39,6 +40,27 @@ await test('two dumps are paired in the page', async () => {
   await page.click('button:has-text("t (target) – g (golden)")');
   await page.waitForSelector('.grows rect.suspect');
   truth((await texts('.finding .text'))[0].includes('Functional.softmax.3.forward'), 'no suspect');
+  await back();
+});
+await test('two runs are paired: the timeline of one, and what takes longer in it', async () => {
+  await page.check('.shelf input[aria-label$=" sim"]');
+  await page.check('.shelf input[aria-label$=" before"]');
+  await page.click('button:has-text("sim (target) – before (golden)")');
+  await page.waitForSelector('.finding.W');
+  truth((await texts('.finding .text')).some((t) => /^\+.* a step \[.*of rank 3/.test(t)), (await texts('.finding .text')).join(' | '));
+  await page.click('.finding.W a >> text=/^table$/i');
+  await page.waitForSelector('.trow');
+  truth((await texts('.trow')).every((t) => t.includes('cause: ')), 'rows that are no cause');
+  await page.evaluate(() => { location.hash = 'overview'; });
+  await back();
+});
+await test('a record of memory opens as a table', async () => {
+  await open('memory_block.csv');
+  await page.waitForSelector('.finding.P');
+  await page.click('.finding a');
+  await page.waitForSelector('.trow');
+  truth((await texts('.trow')).some((t) => t.includes('parameter') && t.includes('4096')), (await texts('.trow')).join(' | '));
+  await page.evaluate(() => { location.hash = 'overview'; });
   await back();
 });
 await test('statistics over steps open as a map, and a cell as curves', async () => {
