@@ -4,7 +4,6 @@
  */
 #include "mstx/differ/against_words.h"
 
-
 #include "probe/base/human.h"
 
 #include <math.h>

@@ -28,7 +28,8 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "a run directory, a dump, a .vis.db, a trace, a database of Ascend's profilers, a table of "
+     .help = "a run directory, a dump, a .vis.db, a trace, a database of Ascend's profilers, a "
+             "table of "
              "a comparison, statistics over steps, or a record of memory"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "a second dump to compare the first with; of two runs, the older one"},

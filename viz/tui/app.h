@@ -51,7 +51,15 @@ bool tui_page_shows(const struct tui_page *p, size_t line);
 
 /* ---- screens ----------------------------------------------------------------------- */
 
-enum tui_screen_id { TUI_FINDINGS, TUI_TREE, TUI_TIME, TUI_REPORT, TUI_LIVE, TUI_TABLE, TUI_SCREENS };
+enum tui_screen_id {
+    TUI_FINDINGS,
+    TUI_TREE,
+    TUI_TIME,
+    TUI_REPORT,
+    TUI_LIVE,
+    TUI_TABLE,
+    TUI_SCREENS
+};
 
 enum { TUI_WORK_NS = 3000000 };
 enum { TUI_LEAST_W = 40, TUI_LEAST_H = 10 };
