@@ -24,7 +24,7 @@ enum { NEXT_MAX = PATH_MAX * 4 + 64, NAMES_MAX = 1000, SHOWN_MAX = 20 };
 enum {
     DUMPS = ONE(DUMP),
     TIMELINES = ONE(RUN) | ONE(TRACE) | ONE(PROFILE),
-    SHOWN = DUMPS | TIMELINES | ONE(GRAPH)
+    SHOWN = DUMPS | TIMELINES | ONE(GRAPH) | ONE(TABLE) | ONE(TREND) | ONE(MEMORY)
 };
 
 /* What each command reads; a command that is not here reads anything. */
@@ -49,8 +49,8 @@ static const struct reads {
     {"cluster", TIMELINES},
     {"export", TIMELINES},
     {"ctl", ONE(RUN)},
-    {"view", SHOWN | ONE(TABLE)}, /* they say themselves what to do with a table */
-    {"serve", SHOWN | ONE(TABLE)},
+    {"view", SHOWN},
+    {"serve", SHOWN},
 };
 
 static bool is_read_by(const char *command, enum viz_path_kind kind)
@@ -166,7 +166,11 @@ static const char *command_for(enum viz_path_kind kind)
 {
     if ((SHOWN >> kind & 1) != 0 && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO))
         return "view";
-    return (TIMELINES >> kind & 1) != 0 ? "report" : (DUMPS >> kind & 1) != 0 ? "stat" : NULL;
+    return (TIMELINES >> kind & 1) != 0 ? "report"
+           : (DUMPS >> kind & 1) != 0   ? "stat"
+           : kind == VIZ_PATH_TREND     ? "trend"
+           : kind == VIZ_PATH_MEMORY    ? "memory"
+                                        : NULL;
 }
 
 enum ms_rc cli_command_of_path(const char *path, const char **name, struct ms_err *err)

@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import os
+import pickle
 import re
 import shutil
 import socket
@@ -102,6 +103,10 @@ def database(path, *statements):
     return path
 
 
+MEMORY = ("start_time_stamp,end_time_stamp,device_addr,stream_id,pool_type,size,actual_peak_memory,file_name,line_num,type,tag,is_persistent,is_small\n"
+          "1,9,0x1000,0,0,4096,4096,net.py,3,kWeight,Dense,1,0\n")
+
+
 def chrome(events=True):
     rows = [{"ph": "X", "name": f"op{i}", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 5} for i in range(20)]
     return json.dumps({"traceEvents": rows if events else [], "distributedInfo": {"rank": 0}})
@@ -154,6 +159,8 @@ def make_paths(build, top):
         "trace": write(at("trace.json"), chrome()), "trace.json.gz": write(at("trace.json.gz"), gzip.compress(chrome().encode())),
         "trace without events": write(at("no_events.json"), chrome(False)), "json": write(at("config.json"), '{"task": "statistics", "level": "L1"}'),
         "json list": write(at("list.json"), "[1, 2, 3]"),
+        "memory table": write(at("memory_block.csv"), MEMORY), "pickle": write(at("snapshot.pickle"), pickle.dumps({"segments": [], "device_traces": []})),
+        "half a pickle": write(at("half.pickle"), pickle.dumps({"segments": [{"blocks": [1] * 300}]})[:100]),
         "graph": graph, "table": table, "folder of tables": at("tables"), "trend": trend,
         "database of others": database(at("others.db"), "CREATE TABLE t(a)", "INSERT INTO t VALUES (1)"), "empty database": database(at("nothing.db"), "PRAGMA user_version = 1"),
     }
