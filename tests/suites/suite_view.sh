@@ -284,6 +284,7 @@ screen memory memory_block.csv 100x16 ''
 if [ -n "$sim" ]; then
     "$B/tests/tool_sim" "$tmp/before" clean 0 1 2 2 2 30 >/dev/null && "$msprobe" import "$tmp/before" >/dev/null || exit 1
     screen runs-table "$sim" 120x24 '' -gp before
+    screen runs-in-time "$sim" 100x24 'jt' -gp before
 fi
 
 # ---- matching by hand, exporting -----------------------------------------------------------

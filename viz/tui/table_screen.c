@@ -245,11 +245,20 @@ static enum ms_rc draw_table(struct tui_app *a, void *self, struct ms_err *err)
 
 /* ---- one row ------------------------------------------------------------------------------- */
 
+enum use { USE_SHOW, USE_COPY, USE_SEEK };
+
 struct whole {
     struct table *t;
-    struct tui_page *page; /* NULL: the name is copied */
     struct tui_app *a;
+    enum use use;
 };
+
+static enum ms_rc seek_name(struct tui_app *a, struct ms_str name, struct ms_err *err)
+{
+    struct viz_place p = viz_place_of(VIZ_TIMELINE);
+    p.query = name;
+    return tui_go_place(a, &p, err);
+}
 
 static enum ms_rc put_whole(void *ctx, size_t i, const char *state, const struct ms_str *fields,
                             size_t n, struct ms_err *err)
@@ -257,26 +266,26 @@ static enum ms_rc put_whole(void *ctx, size_t i, const char *state, const struct
     const struct whole *w = ctx;
     (void)i;
     (void)state;
-    if (w->page == NULL) {
-        if ((size_t)w->t->name < n)
-            tui_copy(w->a, fields[w->t->name]);
-        return MS_OK;
-    }
-    for (size_t k = 0; k < n && k < viz_sheet_columns(w->t->sheet); k++)
-        MS_TRY(tui_page_addf(w->page, TUI_TEXT, err, "%-28.*s %.*s",
+    const struct ms_str name = (size_t)w->t->name < n ? fields[w->t->name] : MS_STR("");
+    if (w->use == USE_SEEK)
+        return seek_name(w->a, name, err);
+    if (w->use == USE_COPY)
+        tui_copy(w->a, name);
+    for (size_t k = 0; w->use == USE_SHOW && k < n && k < viz_sheet_columns(w->t->sheet); k++)
+        MS_TRY(tui_page_addf(&w->a->page, TUI_TEXT, err, "%-28.*s %.*s",
                              MS_STR_ARG(viz_sheet_title(w->t->sheet, k)), MS_STR_ARG(fields[k])));
     return MS_OK;
 }
 
-/* Shows all fields of the row as a page, or copies its name. */
-static enum ms_rc use_row(struct tui_app *a, struct table *t, bool shows, struct ms_err *err)
+/* Shows all fields of the row as a page, copies its name, or goes to it in the timeline. */
+static enum ms_rc use_row(struct tui_app *a, struct table *t, enum use use, struct ms_err *err)
 {
-    struct whole w = {t, shows ? &a->page : NULL, a};
+    struct whole w = {t, a, use};
     if (t->at >= t->total)
         return MS_OK;
-    if (shows)
+    if (use == USE_SHOW)
         MS_TRY(tui_page_open(&a->page, "row", err));
-    else
+    else if (use == USE_COPY)
         tui_say(a, "copied the name");
     return viz_sheet_read(t->sheet, &t->asked, t->at, 1, &t->total, put_whole, &w, err);
 }
@@ -328,8 +337,10 @@ static enum ms_rc table_key(struct tui_app *a, void *self, int key, bool *taken,
         ask_anew(t);
     } else if (key == '/')
         tui_ask(a, '/');
-    else if (key == TUI_KEY_ENTER || key == 'i' || key == 'y')
-        return use_row(a, t, key != 'y', err);
+    else if (key == TUI_KEY_ENTER || key == 'i')
+        return use_row(a, t, USE_SHOW, err);
+    else if (key == 'y' || key == 't')
+        return use_row(a, t, key == 'y' ? USE_COPY : USE_SEEK, err);
     else
         *taken = false;
     return MS_OK;
@@ -412,6 +423,7 @@ static const struct tui_hint hints[] = {
     {"F", "errors and warnings alone", "failing"},
     {"/", "rows that hold a text", "filter"},
     {"Enter i", "the whole row", "row"},
+    {"t", "its name in the timeline", NULL},
     {"y", "copy the name", NULL},
     {NULL, NULL, NULL},
 };

@@ -51,6 +51,11 @@ await test('two runs are paired: the timeline of one, and what takes longer in i
   await page.click('.finding.W a >> text=/^table$/i');
   await page.waitForSelector('.trow');
   truth((await texts('.trow')).every((t) => t.includes('cause: ')), 'rows that are no cause');
+  await page.evaluate(() => { location.hash = 'table?q=HcclSend'; });
+  await until(page, () => document.querySelectorAll('.trow').length === 1);
+  await page.click('.trow');
+  await page.keyboard.press('Enter');
+  await until(page, () => document.querySelector('.hitbar')?.textContent.includes('1 / '));
   await page.evaluate(() => { location.hash = 'overview'; });
   await back();
 });

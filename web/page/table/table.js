@@ -304,6 +304,7 @@ class Table {
   toGraph() {
     const row = this.row(this.cursor), {step, rank} = this.asked;
     if (row && !this.sheet) place.go({screen: 'graph', step, rank, node: row.node});
+    else if (row && this.about.timeline) place.go({screen: 'timeline', q: `"${row.values[0].split('"')[0]}"`});
   }
 
   csvOf(rows, separator) {

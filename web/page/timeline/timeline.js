@@ -235,6 +235,7 @@ class Timeline {
     const [a, b] = [Number(t0), Number(t1)], room = at.from ? (b - a) * 0.1 : 0;
     if (t0 !== undefined && a <= b && b >= this.bounds[0] && a <= this.bounds[1]) this.show(a - room, b + room);
     if (whole.test(at.rank)) this.revealRank(Number(at.rank));
+    if (at.q && at.q !== this.found.text) this.search(at.q, 1)?.catch((e) => this.say(told(e), 'error'));
     if (whole.test(at.from) && whole.test(at.to)) this.evidence.arrive(at).catch((e) => this.say(told(e), 'error'));
   }
 
