@@ -41,50 +41,13 @@ static void show_note(void *ctx, const struct ms_err *why)
     ms_cmd_note("trend", "%s", why->msg);
 }
 
-/* ---- sentences ---------------------------------------------------------- */
-
-static void put_curve(struct ms_buf *out, const struct probe_curve *c)
-{
-    ms_buf_printf(out, "%.*s (%.*s)", MS_STR_ARG(c->name), MS_STR_ARG(c->metric));
-}
-
-static void put_others(struct ms_buf *out, const struct probe_notable *n)
-{
-    char count[MS_HUMAN_MAX];
-    if (n->others != 0)
-        ms_buf_printf(out, ", and %s other%s", ms_human_count(count, n->others),
-                      n->others == 1 ? "" : "s");
-}
+/* ---- findings ----------------------------------------------------------- */
 
 static void put_sentence(struct ms_buf *out, const struct probe_notable *n, const char *stat)
 {
-    ms_buf_printf(out, "step %lld, rank %lld: ", (long long)n->step, (long long)n->rank);
-    switch (n->kind) {
-    case PROBE_NOTABLE_NOT_FINITE:
-        put_curve(out, n->curve);
-        ms_buf_printf(out, " has no finite %s any more, before it was %.4g", stat, n->value);
-        put_others(out, n);
-        return;
-    case PROBE_NOTABLE_DEVIATION:
-        put_curve(out, n->curve);
-        ms_buf_printf(out, " is the first that differs, by %.3g of its %s", n->value, stat);
-        put_others(out, n);
-        return;
-    case PROBE_NOTABLE_SPIKE:
-        ms_buf_printf(out, "%.3g times the usual gradient or loss; ", n->value);
-        if (n->curve == NULL) {
-            ms_buf_puts(out, "no layer stands out");
-            return;
-        }
-        put_curve(out, n->curve);
-        if (n->lead > 0)
-            ms_buf_printf(out, " moved %lld step%s before", (long long)n->lead,
-                          n->lead == 1 ? "" : "s");
-        else
-            ms_buf_puts(out, " is the first to move in that step");
-        ms_buf_printf(out, ", to %.3g times its usual %s", n->moved, stat);
-        put_others(out, n);
-    }
+    struct ms_message m;
+    probe_notable_tell(n, stat, &m);
+    ms_message_speak(ms_message_stored(&m), out);
 }
 
 static const char *kind_of(enum probe_notable_kind kind)

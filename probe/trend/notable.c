@@ -438,3 +438,37 @@ void probe_notables_free(struct probe_notables *f)
 {
     ms_vec_free(&f->all);
 }
+
+/* ---- words ------------------------------------------------------------------------------ */
+
+#define NOTABLE_KIND(name, args) static const struct ms_message_kind say_##name = {#name, args};
+PROBE_NOTABLE_KINDS(NOTABLE_KIND)
+
+/* How long before the jump the curve moved, and how far. */
+static void tell_lead(const struct probe_notable *n, struct ms_message *m)
+{
+    if (n->lead > 0)
+        ms_message_i64(m, "lead", n->lead);
+    ms_message_f64(m, "moved", n->moved);
+}
+
+void probe_notable_tell(const struct probe_notable *n, const char *stat, struct ms_message *m)
+{
+    static const struct ms_message_kind *const kinds[] = {
+        [PROBE_NOTABLE_NOT_FINITE] = &say_trend_end,
+        [PROBE_NOTABLE_SPIKE] = &say_trend_spike,
+        [PROBE_NOTABLE_DEVIATION] = &say_trend_deviation};
+    ms_message_begin(m, kinds[n->kind]);
+    ms_message_i64(m, "step", n->step);
+    ms_message_i64(m, "rank", n->rank);
+    ms_message_f64(m, n->kind == PROBE_NOTABLE_SPIKE ? "times" : "value", n->value);
+    if (n->curve == NULL)
+        return;
+    ms_message_str(m, "curve", n->curve->name);
+    ms_message_str(m, "metric", n->curve->metric);
+    ms_message_str(m, "stat", ms_str_of(stat));
+    if (n->kind == PROBE_NOTABLE_SPIKE)
+        tell_lead(n, m);
+    if (n->others != 0)
+        ms_message_i64(m, "others", (int64_t)n->others);
+}

@@ -6,6 +6,7 @@
 #ifndef PROBE_TREND_NOTABLE_H
 #define PROBE_TREND_NOTABLE_H
 
+#include "probe/base/message.h"
 #include "probe/trend/curves.h"
 
 enum probe_notable_kind {
@@ -37,5 +38,13 @@ enum ms_rc probe_notables_compare(struct probe_notables *f, const struct probe_c
                                   const struct probe_curves *golden, double tolerance,
                                   struct ms_err *err) MS_MUST_USE;
 void probe_notables_free(struct probe_notables *f);
+
+/* What is said of them: kind, arguments ("?": optional). */
+#define PROBE_NOTABLE_KINDS(X)                                                                     \
+    X(trend_end, "step rank curve metric stat value others?")                                      \
+    X(trend_spike, "step rank times curve? metric? stat? lead? moved? others?")                    \
+    X(trend_deviation, "step rank curve metric stat value others?")
+/* Makes the message of one; stat: the statistic that the curves show. */
+void probe_notable_tell(const struct probe_notable *n, const char *stat, struct ms_message *m);
 
 #endif

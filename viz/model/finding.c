@@ -477,29 +477,6 @@ static enum ms_rc read_graph(struct viz_findings *f, struct graph_view *v, struc
 
 /* ---- statistics over steps ----------------------------------------------------------- */
 
-static void put_notable(struct ms_message *m, const struct probe_notable *n, const char *stat)
-{
-    const bool is_spike = n->kind == PROBE_NOTABLE_SPIKE;
-    ms_message_begin(m, is_spike ? &viz_say_trend_spike : &viz_say_trend_end);
-    ms_message_i64(m, "step", n->step);
-    ms_message_i64(m, "rank", n->rank);
-    if (is_spike)
-        ms_message_f64(m, "times", n->value);
-    if (n->curve != NULL) {
-        ms_message_str(m, "curve", n->curve->name);
-        ms_message_str(m, "metric", n->curve->metric);
-    }
-    if (is_spike && n->curve != NULL) {
-        ms_message_i64(m, "lead", n->lead);
-        ms_message_f64(m, "moved", n->moved);
-    } else if (!is_spike) {
-        ms_message_str(m, "stat", ms_str_of(stat));
-        ms_message_f64(m, "value", n->value);
-    }
-    if (n->others != 0)
-        ms_message_i64(m, "others", (int64_t)n->others);
-}
-
 static enum ms_rc add_notable(struct viz_findings *f, const struct probe_notable *n,
                               const char *stat, struct ms_err *err)
 {
@@ -517,7 +494,7 @@ static enum ms_rc add_notable(struct viz_findings *f, const struct probe_notable
                                .place = viz_place_of(VIZ_OVERVIEW)};
     to->place.step = n->step;
     to->place.rank = n->rank;
-    put_notable(&m, n, stat);
+    probe_notable_tell(n, stat, &m);
     MS_TRY(keep_sentence(f, ms_message_stored(&m), MS_STR(""), &to->text, err));
     snprintf(rank, sizeof rank, "%" PRId64, n->rank);
     MS_TRY(keep_text(f, ms_str_of(rank), &to->ranks, err));

@@ -62,8 +62,6 @@ enum ms_rc viz_first_divergence(struct graph_view *v, struct graph_spot at, stru
 #define VIZ_FINDING_KINDS(X)                                                                       \
     X(divergence, "step rank errors warnings unmatched overflows? node?")                          \
     X(overflow, "nodes step rank")                                                                 \
-    X(trend_end, "step rank curve metric stat value others?")                                      \
-    X(trend_spike, "step rank times curve? metric? lead? moved? others?")                          \
     X(sure, "text percent")                                                                        \
     X(unlisted, "more")
 

@@ -351,12 +351,18 @@
       "步 {step}，卡 {rank}：{curve}（{metric}）的 {stat} 不再有限，此前为 "                             \
       "{value:figure}[，另有 {others} 个]")                                                                             \
     X(trend_spike,                                                                                                      \
-      "step {step}, rank {rank}: {times:figure} times the usual gradient or loss[; {curve} "                            \
-      "({metric}) "                                                                                                     \
-      "moved {lead} {lead?1=step|steps} before, to {moved:figure} times its usual value]"                               \
-      "[, and {others} {others?1=other|others}]",                                                                       \
-      "步 {step}，卡 {rank}：梯度或损失为平常的 {times:figure} 倍[；{curve}（{metric}）"               \
-      "早 {lead} 步变化，为其平常值的 {moved:figure} 倍][，另有 {others} 个]")                                          \
+      "step {step}, rank {rank}: {times:figure} times the usual gradient or loss; {curve?=no "                          \
+      "layer stands out|{curve} ({metric}) {lead?=is the first to move in that step|moved {lead} "                      \
+      "{lead?1=step|steps} before}, to {moved:figure} times its usual {stat}}[, and {others} "                          \
+      "{others?1=other|others}]",                                                                                       \
+      "步 {step}，卡 {rank}：梯度或损失为平常的 {times:figure} "                                           \
+      "倍；{curve?=没有突出的层|{curve}（{metric}）{lead?=在该步最先变化|早 {lead} "                  \
+      "步变化}，{stat} 为其平常值的 {moved:figure} 倍}[，另有 {others} 个]")                                            \
+    X(trend_deviation,                                                                                                  \
+      "step {step}, rank {rank}: {curve} ({metric}) is the first that differs, by {value:figure} "                      \
+      "of its {stat}[, and {others} {others?1=other|others}]",                                                          \
+      "步 {step}，卡 {rank}：{curve}（{metric}）最先不同，相差其 {stat} 的 {value:figure}[，另有 "    \
+      "{others} 个]")                                                                                                   \
     X(sure, "{text} ({percent} % sure)", "{text}（{percent} % 把握）")                                                  \
     X(unlisted,                                                                                                         \
       "{more:count} more {more?1=finding is|findings are} not listed here; the table findings "                         \

@@ -6,12 +6,14 @@
 #include "compare/source/suspect_kinds.h"
 #include "mstx/conclude/finding_kinds.h"
 #include "mstx/format/note_kinds.h"
+#include "probe/trend/notable.h"
 #include "tests/support/said.h"
 #include "viz/model/finding.h"
 
 #define ROW(name, args) {#name, args},
-static const struct ms_message_kind kinds[] = {MSTX_NOTE_KINDS(ROW) MSTX_FINDING_KINDS(
-    ROW) CMP_SUSPECT_KINDS(ROW) CMP_NOTE_KINDS(ROW) CMP_REGION_KINDS(ROW) VIZ_FINDING_KINDS(ROW)};
+static const struct ms_message_kind kinds[] = {
+    MSTX_NOTE_KINDS(ROW) MSTX_FINDING_KINDS(ROW) CMP_SUSPECT_KINDS(ROW) CMP_NOTE_KINDS(ROW)
+        CMP_REGION_KINDS(ROW) VIZ_FINDING_KINDS(ROW) PROBE_NOTABLE_KINDS(ROW)};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const struct viz_sentence *sentence_of_kind(const char *kind)
