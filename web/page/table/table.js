@@ -373,6 +373,6 @@ export async function open(app) {
     search: (words, direction) => {
       if (!direction) t.search(words);
     },
-    hint: () => w('tableHint'),
+    hint: () => w(t.sheet && app.about.timeline ? 'sheetHint' : 'tableHint'),
   };
 }
