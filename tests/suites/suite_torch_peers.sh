@@ -61,9 +61,9 @@ if wanted torch2; then
     PYTHON=$python sh tests/suites/suite_gloo.sh
 fi
 if wanted harm; then
-    PYTHON=$python HARM="${HARM:---brief --part 1/2:${SEED:-}}" sh tests/suites/suite_harm.sh
+    PYTHON=$python HARM="${HARM:---brief --part 1/3:${SEED:-}}" sh tests/suites/suite_harm.sh
     if once "$middle" install_middle; then
-        PYTHON=$middle/bin/python HARM="${HARM:---brief --part 2/2:${SEED:-}}" sh tests/suites/suite_harm.sh
+        PYTHON=$middle/bin/python HARM="${HARM:---brief --part 2/3:${SEED:-}}" sh tests/suites/suite_harm.sh
     else
         echo "skip harm with PyTorch 2.1: it could not be installed"
     fi
