@@ -236,19 +236,24 @@ static enum viz_path_kind kind_below(const char *path, struct ms_str name, unsig
     return kind == VIZ_PATH_RUN ? kind : VIZ_PATH_FOLDER;
 }
 
+/* A record of memory lies beside what else a run has left, which says more. */
 static enum viz_path_kind kind_of_names(const char *path, unsigned depth)
 {
     struct ms_dir list;
-    enum viz_path_kind kind = VIZ_PATH_FOLDER;
+    enum viz_path_kind kind = VIZ_PATH_FOLDER, beside = VIZ_PATH_FOLDER;
     if (ms_dir_list(&list, path, NULL) != MS_OK)
         return VIZ_PATH_NONE;
     for (size_t i = 0; i < list.names.n && i < NAMES_MAX && kind == VIZ_PATH_FOLDER; i++) {
         kind = kind_of_name(list.names.p[i]);
-        if (kind == VIZ_PATH_FOLDER)
+        if (kind == VIZ_PATH_MEMORY) {
+            beside = kind;
+            kind = VIZ_PATH_FOLDER;
+        } else if (kind == VIZ_PATH_FOLDER) {
             kind = kind_below(path, list.names.p[i], depth);
+        }
     }
     ms_dir_free(&list);
-    return kind;
+    return kind == VIZ_PATH_FOLDER ? beside : kind;
 }
 
 /* Tells whether the folder is of a run that was imported, without a look at its thousands of ranks. */

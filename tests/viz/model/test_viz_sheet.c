@@ -4,6 +4,7 @@
  */
 #include "tests/support/view_files.h"
 
+#include "viz/model/path_kind.h"
 #include "viz/model/sheet_made.h"
 
 #include <sys/stat.h>
@@ -112,6 +113,15 @@ START_TEST(memory_is_a_row_for_each_owner_of_the_peak)
 }
 END_TEST
 
+START_TEST(a_record_of_memory_beside_a_trace_is_not_what_a_folder_is)
+{
+    put_file("a_snapshot.pickle", "");
+    ck_assert_int_eq(viz_path_kind_of(dir), VIZ_PATH_MEMORY);
+    put_file("b_trace.json.gz", "");
+    ck_assert_int_eq(viz_path_kind_of(dir), VIZ_PATH_TRACE);
+}
+END_TEST
+
 /* A monitor's folder: one curve that ends in step 3, and one that does not. */
 START_TEST(a_curve_says_from_which_step_on_it_has_no_number)
 {
@@ -169,5 +179,6 @@ TEST_MAIN_AROUND(set_up, tear_down, "viz_sheet",
                  a_table_is_filtered_by_a_text_and_by_what_fails,
                  a_text_is_taken_with_its_memory_even_when_it_is_no_table,
                  memory_is_a_row_for_each_owner_of_the_peak,
+                 a_record_of_memory_beside_a_trace_is_not_what_a_folder_is,
                  a_curve_says_from_which_step_on_it_has_no_number,
                  two_runs_are_a_timeline_and_a_table_of_what_takes_longer)
