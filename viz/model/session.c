@@ -200,11 +200,17 @@ static bool is_pair_of_runs(const struct viz_session *s)
     return ms_path_kind(s->path) != MS_KIND_DIR || !viz_path_holds_dump(s->path);
 }
 
-/* Opens the timeline of the first, and by what it is slower than the second as a table. */
+/* Opens the timelines of both, and by what the first is slower than the second as a table. */
 static enum ms_rc open_pair_of_runs(struct viz_session *s, struct ms_err *err)
 {
     MS_TRY(mstx_db_prepare(s->path, &s->timeline, err));
-    return viz_sheet_of_runs(&s->sheet, s->path, s->golden, err);
+    MS_TRY(viz_sheet_of_runs(&s->sheet, s->path, s->golden, err));
+    s->older = ms_calloc(1, sizeof *s->older);
+    if (s->older == NULL)
+        return ms_no_memory(err);
+    *s->older = (struct viz_session){.version = 1, .opened_ns = s->opened_ns};
+    MS_TRY(keep(&s->older->path, s->golden, err));
+    return mstx_db_prepare(s->golden, &s->older->timeline, err);
 }
 
 static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, struct ms_err *err)
@@ -283,6 +289,9 @@ enum ms_rc viz_session_open(struct viz_session *s, const struct viz_conf *conf, 
 
 void viz_session_close(struct viz_session *s)
 {
+    if (s->older != NULL)
+        viz_session_close(s->older);
+    ms_free(s->older);
     ms_tmp_folder_remove(s->made);
     ms_free(s->path);
     ms_free(s->golden);
@@ -327,6 +336,13 @@ struct ms_str viz_session_title(const struct viz_session *s)
 
 /* ---- readers --------------------------------------------------------------------- */
 
+static enum ms_rc open_older(struct viz_reader *r, const struct viz_session *older,
+                             struct ms_err *err)
+{
+    r->older = ms_calloc(1, sizeof *r->older);
+    return r->older != NULL ? viz_reader_open(r->older, older, err) : ms_no_memory(err);
+}
+
 enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s, struct ms_err *err)
 {
     *r = (struct viz_reader){
@@ -334,6 +350,8 @@ enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s, st
     enum ms_rc rc = MS_OK;
     if (s->timeline != NULL)
         rc = mstx_tl_open(&r->tl, s->timeline, err);
+    if (rc == MS_OK && s->older != NULL)
+        rc = open_older(r, s->older, err);
     if (rc == MS_OK && r->graph_path != NULL)
         rc = atomic_load(&s->work) != NULL ? graph_view_open_work(&r->graph, r->graph_path, err)
                                            : graph_view_open(&r->graph, r->graph_path, err);
@@ -344,6 +362,9 @@ enum ms_rc viz_reader_open(struct viz_reader *r, const struct viz_session *s, st
 
 void viz_reader_close(struct viz_reader *r)
 {
+    if (r->older != NULL)
+        viz_reader_close(r->older);
+    ms_free(r->older);
     mstx_tl_close(r->tl);
     graph_view_close(r->graph);
     *r = (struct viz_reader){.version = 0};

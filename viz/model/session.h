@@ -42,6 +42,7 @@ struct viz_session {
     char *timeline;               /* database; NULL: no timeline */
     char *graph;                  /* .vis.db as opened; NULL: no graph */
     char *trend;                  /* database or folder of statistics over steps; NULL: none */
+    struct viz_session *older;    /* of two runs: the older one; NULL: none */
     struct viz_sheet *sheet;      /* a table; NULL: none */
     char *shelf;                  /* folder to choose from; NULL: none */
     char failed[512];             /* why the last choice was not opened */
@@ -75,6 +76,7 @@ struct viz_reader {
     struct mstx_tl *tl;       /* NULL: no timeline */
     struct graph_view *graph; /* NULL: no graph */
     const char *trend;        /* borrowed from the session; NULL: no statistics over steps */
+    struct viz_reader *older; /* of the older of two runs; NULL: none */
     const char *graph_path;   /* borrowed from the session: viz_session_graph at opening */
     uint64_t version;         /* the session's version at opening */
 };

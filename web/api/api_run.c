@@ -114,6 +114,8 @@ enum ms_rc web_api_about(struct web_call *c, struct ms_err *err)
         ms_jwrite_kstr(w, "golden", c->session->golden);
     ms_jwrite_ki64(w, "version", (int64_t)c->reader->version);
     ms_jwrite_ki64(w, "opened", c->session->opened_ns / 1000);
+    if (c->session->older != NULL)
+        ms_jwrite_kbool(w, "pair", true);
     if (c->session->shelf != NULL)
         ms_jwrite_kstr(w, "shelf", c->session->shelf);
     if (c->session->sheet != NULL)

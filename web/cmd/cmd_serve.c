@@ -34,7 +34,7 @@ static const struct ms_opt opts[] = {
              "profilers, a .trend.db, the folder of a training monitor, or a folder of several of "
              "these, of which the page lets you choose"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
-     .help = "a second dump to compare the first with"},
+     .help = "a second dump to compare the first with; of two runs, the older one"},
     {"port", "p", MS_OPT_INT, offsetof(struct args, port), "N", .dflt = "8421", .max = 65535,
      .help = "port to listen on; 0 takes any that is free"},
     {"host", NULL, MS_OPT_TEXT, offsetof(struct args, host), "ADDRESS", .dflt = "127.0.0.1",

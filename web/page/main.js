@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The frame of the page: title bar, rail of views, the view, details, status line.
-import {get, Stranger, takeToken, told} from './shared/api.js';
+import {get, side, Stranger, takeToken, told} from './shared/api.js';
 import {Keys} from './shared/keys.js';
 import * as place from './shared/place.js';
 import * as snapshot from './shared/snapshot.js';
@@ -102,6 +102,7 @@ function firstTheme() {
   document.documentElement.dataset.theme =
       localStorage.getItem('msprobe-theme') ?? (dark ? 'dark' : 'light');
   document.documentElement.lang = language();
+  document.documentElement.classList.toggle('inner', side !== null);
 }
 
 // ---- views ------------------------------------------------------------------------

@@ -137,6 +137,7 @@ unsigned web_status_of(enum ms_rc rc)
     MODULE(X, timeline_hands, "timeline/hands.js")                                                 \
     MODULE(X, timeline_marks, "timeline/marks.js")                                                 \
     MODULE(X, timeline_painter, "timeline/painter.js")                                             \
+    MODULE(X, timeline_pair, "timeline/pair.js")                                                   \
     MODULE(X, timeline_replay, "timeline/replay.js")                                               \
     MODULE(X, timeline_slices, "timeline/slices.js")                                               \
     MODULE(X, timeline_sums, "timeline/sums.js")                                                   \

@@ -78,12 +78,13 @@ struct request {
 static const char *const fixed_headers[][2] = {
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-     "connect-src 'self'; worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+     "connect-src 'self'; worker-src 'self'; frame-src 'self'; frame-ancestors 'self'; base-uri "
+     "'none'; "
      "form-action 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"X-Frame-Options", "DENY"},
+    {"X-Frame-Options", "SAMEORIGIN"},
 };
 
 static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, struct MHD_Response *r,
@@ -203,6 +204,10 @@ static enum ms_rc ask(struct web_server *s, const struct web_route *route, int c
     if (rc == MS_OK) {
         struct web_call call = {&query, s->session, reader, s->tables,
                                 w,      bytes,      client, web_slow_ends(s->slow)};
+        if (reader->older != NULL && ms_str_is(web_query_text(&query, "side"), "old")) {
+            call.session = s->session->older;
+            call.reader = reader->older;
+        }
         rc = web_route_run(route, &call, err);
         web_readers_give(s->readers, reader);
         if (route->writes) {

@@ -165,6 +165,8 @@ START_TEST(two_runs_are_a_timeline_and_a_table_of_what_takes_longer)
     put_steps("new.json", 300);
     open_path(path, old);
     ck_assert_ptr_nonnull(reader.tl);
+    ck_assert_str_eq(session.older->path, old);
+    ck_assert_ptr_nonnull(reader.older->tl);
     ck_assert_ptr_null(reader.graph);
     ck_ok(viz_sheet_of_runs(&sheet, path, old, &err), err);
     ask((struct viz_sheet_asked){.text = MS_STR(""), .column = -1});

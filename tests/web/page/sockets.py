@@ -120,7 +120,7 @@ def bodies_in_two_ways():
 
 def answers():
     head = request("/", headers=["Accept-Encoding: gzip"]).split(b"\r\n\r\n")[0].lower()
-    for h in [b"content-security-policy: default-src 'none'", b"x-content-type-options: nosniff", b"etag: ", b"referrer-policy: no-referrer",
+    for h in [b"content-security-policy: default-src 'none'", b"x-content-type-options: nosniff", b"frame-ancestors 'self'", b"x-frame-options: sameorigin", b"etag: ", b"referrer-policy: no-referrer",
               b"x-frame-options: deny"]:
         check(f"header {h.decode().split(':')[0]}", h in head, head)
     check("no answer allows other sites", b"access-control" not in head, head)

@@ -4,6 +4,8 @@ import {h} from './util.js';
 import {w} from './words.js';
 
 const SLOW_MS = 300;
+// The page in the frame of a pair asks for the older run.
+export const side = new URLSearchParams(location.search).get('side');
 let token = localStorage.getItem('msprobe-token') ?? '';
 let waiting = 0;
 let bar;
@@ -47,6 +49,7 @@ async function ask(path, params, options) {
   for (const [k, v] of Object.entries(params ?? {})) {
     if (v !== undefined && v !== null) query.set(k, v);
   }
+  if (side) query.set('side', side);
   const timer = setTimeout(() => showBar(true), SLOW_MS);
   waiting++;
   tellWaiting();

@@ -246,6 +246,8 @@ const words = {
   module: ['node', '节点'],
   partner: ['partner', '匹配节点'],
   message: ['message', '说明'],
+  olderRun: ['older run', '旧的运行'],
+  pairHint: ['the same part of the same step', '同一步的同一部分'],
   sheetHint: ['↑↓ row   enter timeline   f filter   x failing only   ctrl+c copy', '↑↓ 选行   enter 打开时间线   f 过滤   x 仅异常   ctrl+c 复制'],
   tableHint: ['↑↓ row   enter graph   f filter   x failing only   ctrl+c copy', '↑↓ 选行   enter 打开图   f 过滤   x 仅异常   ctrl+c 复制'],
 };

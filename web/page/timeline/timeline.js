@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The timeline: lanes of a run, zoomed and panned; a selection is summed up by the server.
-import {bytes, fetchTexts, get, knownText, textOf, told} from '../shared/api.js';
+import {bytes, fetchTexts, get, knownText, side, textOf, told} from '../shared/api.js';
 import * as place from '../shared/place.js';
 import {nameOf} from './counters.js';
 import {Evidence} from './evidence.js';
@@ -8,6 +8,7 @@ import {Folds} from './folds.js';
 import {Found} from './found.js';
 import {hit, readLanes, Slices} from './slices.js';
 import {GROUP, LABEL, laneHeight, Painter, ROW, RULER} from './painter.js';
+import {Pair} from './pair.js';
 import {addKeys, listen} from './hands.js';
 import {Replay} from './replay.js';
 import {paintMarks} from './marks.js';
@@ -67,7 +68,9 @@ class Timeline {
     const bar = h('div.verdict', {hidden: true});
     this.evidence = new Evidence(this, bar);
     this.list = h('section.unseen', {'aria-label': w('timelineAsList')});
-    fill(this.root, h('div.tl', {}, this.mini, bar, this.canvas, this.list));
+    this.pair = side || this.about.pair ? new Pair(this) : null;
+    const lanes = h('div.tl', {}, this.mini, bar, this.canvas, this.list);
+    fill(this.root, this.about.pair ? this.pair.add(lanes) : lanes);
     this.painter = new Painter(this.canvas);
     this.miniPainter = new Painter(this.mini);
     listen(this);
@@ -83,6 +86,7 @@ class Timeline {
     this.takePlace(this.at);
     this.layout();
     this.goTo(this.at);
+    this.pair?.ready();
     await this.loadMini();
     this.paint();
     this.restore(this.at).catch((e) => this.say(told(e), 'error'));
@@ -209,6 +213,7 @@ class Timeline {
     const a = Math.min(Math.max(from, this.bounds[0]), this.bounds[1] - span);
     Object.assign(this.view, {from: a, to: a + span});
     place.noteSoon({t0: Math.round(a), t1: Math.round(a + span), from: null, to: null});
+    this.pair?.tell();
     this.draw();
   }
 
@@ -220,6 +225,11 @@ class Timeline {
   pan(share) {
     const by = (this.view.to - this.view.from) * share;
     this.show(this.view.from + by, this.view.to + by);
+  }
+
+  // Pixels of the window, also before the first picture.
+  get px() {
+    return Math.max(100, Math.round((this.painter.width ?? this.canvas.clientWidth) - LABEL));
   }
 
   timeAt(x) {
@@ -365,7 +375,7 @@ class Timeline {
   // ---- data -----------------------------------------------------------------------
 
   fetch(seen) {
-    const px = Math.max(100, Math.round(this.painter.width - LABEL));
+    const {px} = this;
     const tracks = seen.filter((r) => r.lane.track !== undefined).map((r) => r.lane.track);
     const fail = (e) => this.say(told(e), 'error');
     this.slices.ask(tracks, this.view.from, this.view.to, px, this.bounds).catch(fail);
@@ -676,8 +686,7 @@ class Timeline {
     if (reveal) this.revealTrack(lane.track);
     const span = this.view.to - this.view.from;
     if (reveal && (start < this.view.from || start > this.view.to)) this.show(start - span / 2, start + span / 2, true);
-    const px = Math.max(100, Math.round(this.painter.width - LABEL)), {from, to} = this.view;
-    const data = await this.slices.of(lane.track, from, to, px, this.bounds);
+    const {from, to} = this.view, data = await this.slices.of(lane.track, from, to, this.px, this.bounds);
     if (!data) return;
     const exact = data.start.findIndex((t, i) => t === start && data.depth(i) === depth);
     const i = exact >= 0 ? exact : hit(data, start, depth, 2 / this.view.scale);
