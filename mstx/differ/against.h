@@ -50,5 +50,8 @@ void mstx_against_json(const struct mstx_against *a, double gate, struct ms_jwri
 /* Appends causes and names as one table, CSV; a cause's Result is "warning". */
 enum ms_rc mstx_against_table(const struct mstx_against *a, struct ms_buf *out,
                               struct ms_err *err) MS_MUST_USE;
+/* Writes the places of a step with their times in both runs; see against_flame.c. */
+enum ms_rc mstx_against_flame(const struct mstx_against *a, struct ms_jwrite *w,
+                              struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -204,7 +204,7 @@ static bool is_pair_of_runs(const struct viz_session *s)
 static enum ms_rc open_pair_of_runs(struct viz_session *s, struct ms_err *err)
 {
     MS_TRY(mstx_db_prepare(s->path, &s->timeline, err));
-    MS_TRY(viz_sheet_of_runs(&s->sheet, s->path, s->golden, err));
+    MS_TRY(viz_sheet_of_runs(&s->sheet, &s->flame, s->path, s->golden, err));
     s->older = ms_calloc(1, sizeof *s->older);
     if (s->older == NULL)
         return ms_no_memory(err);
@@ -292,6 +292,7 @@ void viz_session_close(struct viz_session *s)
     if (s->older != NULL)
         viz_session_close(s->older);
     ms_free(s->older);
+    ms_free(s->flame);
     ms_tmp_folder_remove(s->made);
     ms_free(s->path);
     ms_free(s->golden);

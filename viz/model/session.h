@@ -43,6 +43,7 @@ struct viz_session {
     char *graph;                  /* .vis.db as opened; NULL: no graph */
     char *trend;                  /* database or folder of statistics over steps; NULL: none */
     struct viz_session *older;    /* of two runs: the older one; NULL: none */
+    char *flame;                  /* of two runs: see viz_sheet_of_runs; NULL: none */
     struct viz_sheet *sheet;      /* a table; NULL: none */
     char *shelf;                  /* folder to choose from; NULL: none */
     char failed[512];             /* why the last choice was not opened */

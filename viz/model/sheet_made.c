@@ -45,17 +45,32 @@ enum ms_rc viz_sheet_of_memory(struct viz_sheet **s, const char *path, struct ms
     return take(s, rc, &text, err);
 }
 
-enum ms_rc viz_sheet_of_runs(struct viz_sheet **s, const char *new_path, const char *old_path,
-                             struct ms_err *err)
+static enum ms_rc make_flame(char **flame, const struct mstx_against *a, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 0, TEXT_MAX);
+    enum ms_rc rc = mstx_against_flame(a, &w, err);
+    if (rc == MS_OK)
+        rc = ms_jwrite_finish(&w, err);
+    *flame = rc == MS_OK ? ms_str_dup(ms_buf_slice(&w.buf)) : NULL;
+    ms_jwrite_free(&w);
+    return rc == MS_OK && *flame == NULL ? ms_no_memory(err) : rc;
+}
+
+enum ms_rc viz_sheet_of_runs(struct viz_sheet **s, char **flame, const char *new_path,
+                             const char *old_path, struct ms_err *err)
 {
     const struct mstx_step_range all = {0, UINT32_MAX};
     const struct mstx_against_how how = {
         .old_path = old_path, .new_path = new_path, .old_steps = all, .new_steps = all};
     struct mstx_against a;
     struct ms_buf text = {.max = TEXT_MAX};
+    *flame = NULL;
     enum ms_rc rc = mstx_against_read(&a, &how, err);
     if (rc == MS_OK)
         rc = mstx_against_table(&a, &text, err);
+    if (rc == MS_OK)
+        rc = make_flame(flame, &a, err);
     mstx_against_free(&a);
     return take(s, rc, &text, err);
 }

@@ -95,6 +95,7 @@ enum ms_rc web_api_undo(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_write(struct web_call *c, struct ms_err *err);
 
 enum ms_rc web_api_sheet(struct web_call *c, struct ms_err *err);
+enum ms_rc web_api_flame(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_shelf(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_choose(struct web_call *c, struct ms_err *err);
 enum ms_rc web_api_trend(struct web_call *c, struct ms_err *err);

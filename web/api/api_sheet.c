@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * api_sheet: the rows of a table that a comparison wrote.
+ * api_sheet: the rows of a table, and of two runs the places of a step.
  */
 #include "viz/model/sheet_rows.h"
 #include "web/api/api.h"
@@ -58,4 +58,12 @@ enum ms_rc web_api_sheet(struct web_call *c, struct ms_err *err)
     ms_jwrite_ki64(c->json, "total", (int64_t)total);
     ms_jwrite_obj_end(c->json);
     return rc;
+}
+
+/* Answers [[place, parent, name, old ms, new ms]] of two runs, [] of anything else. */
+enum ms_rc web_api_flame(struct web_call *c, struct ms_err *err)
+{
+    (void)err;
+    ms_jwrite_raw(c->json, ms_str_of(c->session->flame != NULL ? c->session->flame : "[]"));
+    return MS_OK;
 }

@@ -198,6 +198,7 @@ export async function open({root, about, keys, opening}) {
     if (about.trend) trended().catch((e) => fill(trend, h('div.failure', {}, e.message)));
     drawn = about.trend ? trended : null;
     if (about.graph) (about.graph.dual ? comparison(about.graph, list) : dumpMap(about.graph)).then(into(proof), () => {});
+    if (about.pair) import('./flame.js').then((m) => m.drawFlame()).then(into(proof), () => {});
     if (about.timeline) worstStep(about, list).then(into(lanes), () => {});
     fill(root, h('div.page', {tabIndex: 0, role: 'region', 'aria-label': w('overview')}, h('h2', {}, w('wrong')), about.sheet && !about.graph && await sheetFindings(about.sheet), about.sheet && !about.graph && !about.timeline ? null : findingList(list, about), proof, lanes, trend,
         steps.length > 1 && [h('h2', {}, w('stepTime')), stepPlot(steps, more.timeline.step_median_ns)],

@@ -17,6 +17,7 @@ static const struct web_route routes[] = {
     {"/api/about", web_api_about, .kept = true},
     {"/api/facts", web_api_facts, .writes = false},
     {"/api/sheet", web_api_sheet, .writes = false},
+    {"/api/flame", web_api_flame, .writes = false},
     {"/api/shelf", web_api_shelf, .slow = true},
     {"/api/choose", web_api_choose, .writes = true},
     {"/api/trend", web_api_trend, .kept = true},
@@ -109,6 +110,7 @@ unsigned web_status_of(enum ms_rc rc)
     X(style, "/style.css", "text/css; charset=utf-8", "style.css")                                 \
     MODULE(X, main, "main.js")                                                                     \
     MODULE(X, overview, "overview.js")                                                             \
+    MODULE(X, flame, "flame.js")                                                                   \
     MODULE(X, graph_boxes, "graph/boxes.js")                                                       \
     MODULE(X, graph_graph, "graph/graph.js")                                                       \
     MODULE(X, graph_node, "graph/node.js")                                                         \

@@ -4,6 +4,7 @@
  */
 #include "tests/support/view_files.h"
 
+#include "probe/base/mem.h"
 #include "viz/model/path_kind.h"
 #include "viz/model/sheet_made.h"
 
@@ -168,7 +169,11 @@ START_TEST(two_runs_are_a_timeline_and_a_table_of_what_takes_longer)
     ck_assert_str_eq(session.older->path, old);
     ck_assert_ptr_nonnull(reader.older->tl);
     ck_assert_ptr_null(reader.graph);
-    ck_ok(viz_sheet_of_runs(&sheet, path, old, &err), err);
+    ck_assert_str_eq(session.flame, "[[0, 0, \"\", 0.149, 0.349], [1, 0, \"work\", 0.1, 0.3]]");
+    char *flame;
+    ck_ok(viz_sheet_of_runs(&sheet, &flame, path, old, &err), err);
+    ck_assert_str_eq(flame, session.flame);
+    ms_free(flame);
     ask((struct viz_sheet_asked){.text = MS_STR(""), .column = -1});
     ck_assert(strncmp(said, "warning ", 8) == 0);
     ck_assert_ptr_nonnull(strstr(said, "|cause: "));

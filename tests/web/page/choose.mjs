@@ -48,6 +48,9 @@ await test('two runs are paired: the timeline of one, and what takes longer in i
   await page.click('button:has-text("sim (target) – before (golden)")');
   await page.waitForSelector('.finding.W');
   truth((await texts('.finding .text')).some((t) => /^\+.* a step \[.*of rank 3/.test(t)), (await texts('.finding .text')).join(' | '));
+  await page.waitForSelector('.flame button');
+  await page.click('.flame button >> nth=0');
+  truth(/^step: .* → .*\(/.test((await texts('.flame + .told'))[0]), (await texts('.flame + .told')).join());
   await page.click('.finding.W a >> text=/^table$/i');
   await page.waitForSelector('.trow');
   truth((await texts('.trow')).every((t) => t.includes('cause: ')), 'rows that are no cause');

@@ -246,6 +246,8 @@ const words = {
   module: ['node', '节点'],
   partner: ['partner', '匹配节点'],
   message: ['message', '说明'],
+  flame: ['Where the time of a step went before and goes now', '一步的时间以前和现在花在哪里'],
+  flameHint: ['red takes longer now, blue less; as wide as the longer of both; a click looks into a box, one on the top leads back', '红色表示现在更长，蓝色更短；宽度取两者中较长的；点击放大，点击最上面返回'],
   olderRun: ['older run', '旧的运行'],
   pairHint: ['the same part of the same step', '同一步的同一部分'],
   sheetHint: ['↑↓ row   enter timeline   f filter   x failing only   ctrl+c copy', '↑↓ 选行   enter 打开时间线   f 过滤   x 仅异常   ctrl+c 复制'],
