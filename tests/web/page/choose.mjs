@@ -66,13 +66,14 @@ await test('two runs are paired: the timeline of one, and what takes longer in i
   const offset = (frame, query) => frame.evaluate(async (q) => {
     const steps = await (await fetch(`/api/steps${q}`, {headers: {'X-Msprobe-Token': localStorage.getItem('msprobe-token')}})).json();
     const at = new URLSearchParams(location.hash.split('?')[1]), [a, b] = ['t0', 't1'].map((k) => Number(at.get(k))), i = steps.findIndex((s) => s[2] >= a && s[2] < b);
-    return [i, Math.round((a - steps[i][2]) / 1000), Math.round((b - steps[i][2]) / 1000)].join();
+    return i < 0 ? null : [i, Math.round((a - steps[i][2]) / 1000), Math.round((b - steps[i][2]) / 1000)].join();
   }, query);
   let seen = [];
-  for (let k = 0; k < 100 && (k === 0 || seen[0] !== seen[1]); k++) {
+  for (let k = 0; k < 200 && (!seen[0] || seen[0] !== seen[1]); k++) {
     await page.waitForTimeout(100);
     seen = [await offset(page, ''), await offset(older, '?side=old')];
   }
+  truth(seen[0], 'no step in the window');
   equal(seen[0], seen[1], 'step and window of the older run');
   await page.evaluate(() => { location.hash = 'overview'; });
   await back();
