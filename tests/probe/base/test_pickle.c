@@ -267,10 +267,59 @@ START_TEST(objects_are_kept_when_asked_and_never_made)
 }
 END_TEST
 
+#define BYTES(z) (z), sizeof(z) - 1
+/* Each operation finds exactly what it needs, and is refused with one value less. */
+START_TEST(an_operation_needs_what_it_takes_and_no_more)
+{
+    static const struct {
+        const char *bytes; /* after the protocol, up to the stop */
+        size_t n;
+        enum ms_rc rc;
+        const char *words; /* or NULL: the kind of what is read is `kind` */
+        enum ms_plain_kind kind;
+    } cases[] = {
+        {BYTES("cm\nknown\n)}\x92."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("cm\nknown\n)\x92."), MS_E_FORMAT, "an object of nothing", 0},
+        {BYTES("cm\nknown\n)\x81."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES(")\x81."), MS_E_FORMAT, "an object of nothing", 0},
+        {BYTES("cm\nknown\n)R."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("N\x85."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("NN\x86."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("NNN\x87."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("\x85."), MS_E_FORMAT, "", 0},
+        {BYTES("N\x86."), MS_E_FORMAT, "", 0},
+        {BYTES("NN\x87."), MS_E_FORMAT, "", 0},
+        {BYTES("]Na."), MS_OK, NULL, MS_PLAIN_LIST},
+        {BYTES("]a."), MS_E_FORMAT, "", 0},
+        {BYTES("}NNs."), MS_OK, NULL, MS_PLAIN_DICT},
+        {BYTES("}Ns."), MS_E_FORMAT, "", 0},
+        {BYTES("N2\x86."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("2."), MS_E_FORMAT, "", 0},
+        {BYTES("0N."), MS_E_FORMAT, "", 0},
+    };
+    struct ms_pickle_rules r = rules();
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    r.keeps_objects = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[32] = "\x80\x04";
+        struct ms_plain *root;
+        struct ms_err e = {0};
+        memcpy(bytes + 2, cases[i].bytes, cases[i].n);
+        const enum ms_rc rc = read_with(&r, bytes, cases[i].n + 2, &root, &e);
+        ck_assert_msg(rc == cases[i].rc, "case %zu: %s", i, e.msg);
+        if (cases[i].words != NULL)
+            ck_says(e, cases[i].words);
+        else
+            ck_assert_int_eq(root->kind, cases[i].kind);
+    }
+}
+END_TEST
+
 TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value,
                  whole_numbers_of_every_length_have_their_sign,
                  containers_hold_what_stands_above_them_in_order,
                  a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
                  what_is_dropped_is_gone_and_what_is_remembered_comes_back,
                  a_name_is_made_of_two_texts, what_is_written_is_read_back,
-                 objects_are_kept_when_asked_and_never_made)
+                 objects_are_kept_when_asked_and_never_made,
+                 an_operation_needs_what_it_takes_and_no_more)
