@@ -565,6 +565,24 @@ START_TEST(another_version_of_the_conversion_is_not_read)
 }
 END_TEST
 
+/* A kernel's name that is one byte longer than a text may be. */
+START_TEST(a_name_in_the_order_that_is_too_long_is_refused_with_its_file)
+{
+    enum { LONGEST = 65536 };
+    static char order[LONGEST + 16] = "title\n";
+    const char *file = "execution_order/ms_execution_order_graph_0.csv";
+    make_dump();
+    probe_graph_dump_register();
+    memset(order + 6, 'k', LONGEST + 1);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv", order);
+    ck_assert_int_eq(probe_find(&places, dir, &err), MS_E_LIMIT);
+    ck_says(err, file);
+    ck_says(err, "text longer than 65536 bytes");
+    ms_err_clear(&err);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(a_converted_dump_says_that_it_is_of_a_graph)
 {
     open_dump();
@@ -641,6 +659,7 @@ START_TEST(a_conversion_waits_for_another_process)
 END_TEST
 
 TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
+          a_name_in_the_order_that_is_too_long_is_refused_with_its_file,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,
           an_operator_is_in_the_cell_that_its_values_stay_in, expanded_kernels_are_numbered_by_time,
