@@ -278,11 +278,11 @@ START_TEST(an_operation_needs_what_it_takes_and_no_more)
         const char *words; /* or NULL: the kind of what is read is `kind` */
         enum ms_plain_kind kind;
     } cases[] = {
-        {BYTES("cm\nknown\n)}\x92."), MS_OK, NULL, MS_PLAIN_CALL},
-        {BYTES("cm\nknown\n)\x92."), MS_E_FORMAT, "an object of nothing", 0},
-        {BYTES("cm\nknown\n)\x81."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("cm\nK\n)}\x92."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("cm\nK\n)\x92."), MS_E_FORMAT, "an object of nothing", 0},
+        {BYTES("cm\nK\n)\x81."), MS_OK, NULL, MS_PLAIN_CALL},
         {BYTES(")\x81."), MS_E_FORMAT, "an object of nothing", 0},
-        {BYTES("cm\nknown\n)R."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("cm\nK\n)R."), MS_OK, NULL, MS_PLAIN_CALL},
         {BYTES("N\x85."), MS_OK, NULL, MS_PLAIN_TUPLE},
         {BYTES("NN\x86."), MS_OK, NULL, MS_PLAIN_TUPLE},
         {BYTES("NNN\x87."), MS_OK, NULL, MS_PLAIN_TUPLE},
