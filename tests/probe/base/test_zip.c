@@ -98,11 +98,41 @@ static void put_end64(void)
     a.n += END64 + LOCATOR;
 }
 
+/* The reader of archives of any size finds each member that the other one found, and no other. */
+static void large_reads(const char *p, size_t n)
+{
+    struct probe_zip_large large = {0};
+    struct ms_err e = {0};
+    ck_ok(probe_zip_large_read(&large, p, n, 8, &e), e);
+    ck_assert_uint_eq(large.members.n, z.n);
+    for (uint32_t i = 0; i < z.n; i++) {
+        const struct probe_zip_member *m = probe_zip_large_find(&large, z.member[i].name);
+        ck_assert_ptr_nonnull(m);
+        ck_assert_ptr_eq(m->data, z.member[i].data);
+        ck_assert_uint_eq(m->size, z.member[i].size);
+        ck_assert_uint_eq(m->begin, z.member[i].begin);
+        ck_assert_uint_eq(m->end, z.member[i].end);
+    }
+    ck_assert_ptr_null(probe_zip_large_find(&large, MS_STR("of nobody")));
+    probe_zip_large_free(&large);
+}
+
+static void large_refuses(const char *p, size_t n, const char *why)
+{
+    struct probe_zip_large large = {0};
+    struct ms_err e = {0};
+    ck_assert_int_ne(probe_zip_large_read(&large, p, n, 8, &e), MS_OK);
+    ck_says(e, why);
+    probe_zip_large_free(&large);
+}
+
+/* Both readers, which make the same checks. */
 static void reads(uint32_t members)
 {
     struct ms_err e = {0};
     ck_ok(probe_zip_read(&z, a.p, a.n, 8, &e), e);
     ck_assert_uint_eq(z.n, members);
+    large_reads(a.p, a.n);
 }
 
 static void refuses(const char *why)
@@ -110,6 +140,7 @@ static void refuses(const char *why)
     struct ms_err e = {0};
     ck_assert_int_ne(probe_zip_read(&z, a.p, a.n, 8, &e), MS_OK);
     ck_says(e, why);
+    large_refuses(a.p, a.n, why);
 }
 
 static void two_members(void)
@@ -340,9 +371,37 @@ START_TEST(sizes_of_64_bits_are_in_the_extra_field)
 }
 END_TEST
 
+/* Each pair of neighbours is looked at, the first and the last one too. */
+START_TEST(of_eight_members_no_two_may_overlap_or_have_one_name)
+{
+    static const char *const names[] = {"h", "b", "g", "a", "f", "c", "e", "d"};
+    for (int wrong = -1; wrong < 7; wrong++) {
+        begin();
+        for (int i = 0; i < 8; i++) {
+            put_member(names[i], "12345");
+            a.n -= i == wrong;
+        }
+        finish(true);
+        if (wrong < 0)
+            reads(8);
+        else
+            refuses("members that overlap");
+        begin();
+        for (int i = 0; i < 8; i++)
+            put_member(names[i == wrong + 1 && wrong >= 0 ? 0 : i], "12345");
+        finish(false);
+        if (wrong < 0)
+            reads(8);
+        else
+            refuses("a name twice");
+    }
+}
+END_TEST
+
 TEST_MAIN("zip", members_are_where_the_directory_says,
           an_archive_may_hold_nothing_or_a_member_without_name_and_bytes,
           a_comment_ends_with_the_file, the_longest_comment_is_searched_to_its_end,
           the_directory_lies_before_its_end_record, a_64_bit_end_record_comes_before_its_locator,
           a_member_lies_between_the_start_and_the_directory, a_failure_names_its_place,
-          members_stand_side_by_side_in_any_order, sizes_of_64_bits_are_in_the_extra_field)
+          members_stand_side_by_side_in_any_order, sizes_of_64_bits_are_in_the_extra_field,
+          of_eight_members_no_two_may_overlap_or_have_one_name)
