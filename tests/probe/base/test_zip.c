@@ -158,6 +158,7 @@ static void refuses(const char *why)
     struct ms_err e = {0};
     ck_assert_int_ne(probe_zip_read(&z, a.p, a.n, 8, &e), MS_OK);
     ck_says(e, why);
+    ck_assert_uint_eq(e.line, 0); /* an archive has bytes and no lines */
     large_refuses(a.p, a.n, why);
     for (int i = 0; i < 2; i++) {
         struct probe_zip fenced_in;
@@ -475,6 +476,35 @@ START_TEST(a_locator_points_to_a_record_before_it)
 }
 END_TEST
 
+/* What holds for a member at the front holds for one behind it. */
+START_TEST(a_member_behind_another_keeps_to_its_place)
+{
+    two_members();
+    const size_t second = a.directory + CENTRAL + a.name_n[0];
+    put(a.at[1] + 28, 5, 2);
+    refuses("a member that reaches past the end");
+    put(a.at[1] + 28, 0, 2);
+    put(second + 20, 5, 4);
+    put(second + 24, 5, 4);
+    refuses("a member that reaches past the end");
+    two_members();
+    put(second + 42, 0xFFFFFFF0, 4);
+    refuses("a member without a header");
+    two_members();
+    put(second, 0x02014b51, 4);
+    refuses("a wrong directory entry");
+    two_members();
+    put(a.end + 12, CENTRAL + a.name_n[0] + CENTRAL - 1, 4);
+    refuses("a wrong directory entry");
+    begin();
+    put_member("m", "bytesPK\3\4and more");
+    finish(false);
+    reads(1);
+    put(a.directory + 42, LOCAL + 1 + 5, 4);
+    refuses("a member without a header");
+}
+END_TEST
+
 START_TEST(an_archive_of_nothing_may_have_a_comment)
 {
     for (size_t n = 0; n < 3; n++) {
@@ -498,4 +528,5 @@ TEST_MAIN("zip", members_are_where_the_directory_says,
           a_member_lies_between_the_start_and_the_directory, a_failure_names_its_place,
           members_stand_side_by_side_in_any_order, sizes_of_64_bits_are_in_the_extra_field,
           of_eight_members_no_two_may_overlap_or_have_one_name, an_entry_has_a_comment_and_a_mode,
-          a_locator_points_to_a_record_before_it, an_archive_of_nothing_may_have_a_comment)
+          a_locator_points_to_a_record_before_it, an_archive_of_nothing_may_have_a_comment,
+          a_member_behind_another_keeps_to_its_place)
