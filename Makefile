@@ -355,7 +355,7 @@ $(B)/tests/tool_%: $(LIBS)
 SEAM := open64 openat64 mkdir write pread64 pwrite64 mmap64 madvise posix_fallocate64 fstatfs64 renameat rename linkat \
         unlinkat fsync clock_gettime nanosleep sched_yield syscall getpid gettid pthread_create pthread_join \
         pthread_key_create pthread_setspecific pthread_setname_np pthread_sigmask
-$(B)/tests/tool_simulate: $(addprefix $(B)/tests/mstx/simulate/,seam.o recording.o importing.o reporting.o writing.o)
+$(B)/tests/tool_simulate: $(addprefix $(B)/tests/mstx/simulate/,seam.o recording.o importing.o reporting.o asking.o writing.o)
 $(B)/tests/tool_simulate: private LDFLAGS += $(SEAM:%=-Wl,--wrap=%)
 
 $(B)/tests/bench_%: $(B)/tests/gen/big_dump.o $(LIBS)

@@ -253,7 +253,7 @@ int cli_main(int argc, char **argv)
 {
     viz_words_install();
     probe_graph_dump_register();
-    cli_explain_paths();
+    cli_explain_paths(argc, argv);
     cli_take_standard_files();
     return cli_run(&program, argc, argv);
 }

@@ -31,7 +31,7 @@ enum ms_rc cli_find(const char *name, const struct ms_cmd **cmd, struct ms_err *
 void cli_overview(FILE *to);
 
 /* Lets failures say which command reads a path of another kind. */
-void cli_explain_paths(void);
+void cli_explain_paths(int argc, char *const *argv);
 /* Prints what lies in a folder and what can be asked of it; returns how many things lie there. */
 size_t cli_show_folder(const char *dir);
 /* Finds the command that opens a path which stands in the place of a command. *name is NULL for a word that is no

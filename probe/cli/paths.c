@@ -88,13 +88,30 @@ static void put_next(enum viz_path_kind kind, const char *path, struct ms_buf *o
     ms_buf_puts(out, "' does");
 }
 
+/* Words of the command line. */
+static struct {
+    char *const *word;
+    int n;
+} line;
+
+/* Tells whether a word of the command line ends with the path, as in --target_path=PATH. */
+static bool is_named(const char *path)
+{
+    bool is = false;
+    for (int i = 1; i < line.n && !is; i++)
+        is = ms_str_ends(ms_str_of(line.word[i]), ms_str_of(path));
+    return is;
+}
+
+/* A command that was given a dump reads its parts itself, and says what is wrong in them. */
 static bool explain(const struct ms_cmd *cmd, const struct ms_err *err)
 {
     char path[PATH_MAX];
     if (cmd == NULL || err->sys == EACCES || !path_of_message(err->msg, path))
         return false;
     const enum viz_path_kind kind = viz_path_kind_of(path);
-    if (kind <= VIZ_PATH_FOLDER || is_read_by(cmd->name, kind))
+    if (kind <= VIZ_PATH_FOLDER || is_read_by(cmd->name, kind) ||
+        (kind == VIZ_PATH_DUMP_PART && !is_named(path)))
         return false;
     struct ms_buf next = {.max = NEXT_MAX};
     put_next(kind, path, &next);
@@ -107,8 +124,10 @@ static bool explain(const struct ms_cmd *cmd, const struct ms_err *err)
     return true;
 }
 
-void cli_explain_paths(void)
+void cli_explain_paths(int argc, char *const *argv)
 {
+    line.word = argv;
+    line.n = argc;
     ms_cmd_explain = explain;
 }
 

@@ -68,7 +68,7 @@ static enum ms_rc read_order(struct probe__graph *g, const char *net, uint64_t g
             rc = add_kernel(g, line, graph, &index, err);
     }
     ms_file_unmap(&file);
-    return rc;
+    return rc == MS_OK ? MS_OK : ms_err_wrap(err, "%s", path);
 }
 
 /* ---- kernels with other numbers in files than in the csv --------------------- */

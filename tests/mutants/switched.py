@@ -131,9 +131,10 @@ class Switched:
         return {owners[int(n) - 1] for n in at} or {None}
 
     def different(self, changed, numbered):
-        """{mutant: number}, without those that the compiler makes the same code of as of the original."""
+        """{mutant: number}, without those that the compiler makes the same code of as of the original, and
+        those in code of another processor, of which it makes none."""
         code = code_of(self.copy, changed.object)
-        return {m: n for n, m in numbered.items() if n not in code or code[n][1] != code.get((code[n][0], 0))}
+        return {m: n for n, m in numbered.items() if n in code and code[n][1] != code.get((code[n][0], 0))}
 
     def place(self):
         """Puts the objects where programs find them, and compiles tests that include a source."""

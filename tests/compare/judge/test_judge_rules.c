@@ -64,6 +64,7 @@ static const struct argument {
     {"<class 'str'>", {WORD("mean")}, 4},
     {"<class 'str'>", {WORD("sum")}, 5},
     {"<class 'float'>", {CMP_VALUE_NAN, false, false, NAN, {"nan", 3}}, 6},
+    {"class", {INTEGER(1, "1")}, 1},
     {"<class 'float'>", {CMP_VALUE_INF, false, false, INFINITY, {"inf", 3}}, 7},
     {"<class 'float'>", {CMP_VALUE_NINF, false, false, -INFINITY, {"-inf", 4}}, 8},
 };
@@ -83,12 +84,12 @@ static const struct {
               {"of nobody", MS_DT_NONE}};
 
 static const char *const names[] = {"Torch.a.0.forward.input.0", "Module.qkv.0.forward.input.0",
-                                    "Module.gate_up.0.forward.output.0"};
+                                    "Module.gate_up.0.forward.output.0", "qkv", "gate_up"};
 static const char *const grads[] = {"True", "False", "N/A", "None"};
 static const char *const digests[] = {"0a", "0b", "0a;0b", "", "N/A", "Nan"};
 static const char *const files[] = {"a.pt", "b.pt", "-1", "N/A"};
 static const double norms[] = {0, 0.01, 0.0999, 0.1, 0.11, 0.5, 0.51, 1, 1.1, NAN};
-static const double ratios[] = {0, 0.5, 0.59, 0.6, 0.61, 0.9, 0.91, 1, NAN};
+static const double ratios[] = {0, 0.5, 0.59, 0.6, 0.61, 0.85, 0.9, 0.91, 1, NAN};
 static const enum cmp_state states[] = {CMP_STATE_OK,      CMP_STATE_OK,         CMP_STATE_OK,
                                         CMP_STATE_NO_DATA, CMP_STATE_UNREADABLE, CMP_STATE_MASKS,
                                         CMP_STATE_EMPTY,   CMP_STATE_SHAPE,      CMP_STATE_SCALAR};
@@ -102,6 +103,8 @@ static const struct {
             {"add", RULES},
             {"_rank", RULES},
             {"rank0", RULES},
+            {"to_rank", RULES},
+            {"empty_rank", RULES},
             {"emptied", RULES},
             {"empty", NO_RULES},
             {"empty_like", NO_RULES},

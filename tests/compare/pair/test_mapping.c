@@ -52,6 +52,55 @@ START_TEST(a_bad_file_is_refused_with_its_name_and_line)
 }
 END_TEST
 
+/* `count` texts one after the other; the caller frees the buffer. */
+static struct ms_buf repeated(const char *piece, unsigned count, const char *end)
+{
+    struct ms_buf b = {.max = 1 << 22};
+    for (unsigned i = 0; i < count; i++)
+        ms_buf_puts(&b, piece);
+    ms_buf_puts(&b, end);
+    return b;
+}
+
+static void refuses_extent(struct ms_buf yaml, const char *words)
+{
+    struct cmp__pairs p;
+    struct ms_err err = {0};
+    ck_assert_int_eq(cmp__pairs_parse(&p, "map.yaml", ms_buf_slice(&yaml), &err), MS_E_LIMIT);
+    ck_says(err, "map.yaml");
+    ck_says(err, words);
+    ms_buf_free(&yaml);
+}
+
+/* libyaml would work for minutes on such a file. */
+START_TEST(what_makes_the_reader_slow_is_refused_before_it_is_loaded)
+{
+    refuses_extent(repeated("[", 200000, ""), "nested deeper than 512 levels");
+    refuses_extent(repeated("{a: ", 200000, ""), "nested deeper than 512 levels");
+    refuses_extent(repeated("- ", 513, "[]"), "nested deeper than 512 levels");
+    refuses_extent(repeated("&a a: b\n", 100000, ""), "more than 4096 anchors");
+    refuses_extent(repeated("? &a [x]\n: b\n", 100000, ""), "more than 4096 anchors");
+    refuses_extent(repeated("? &a {x: y}\n: b\n", 100000, ""), "more than 4096 anchors");
+}
+END_TEST
+
+START_TEST(what_is_closed_again_does_not_count_as_depth)
+{
+    struct cmp__pairs p;
+    struct ms_err err = {0};
+    struct ms_buf yaml = repeated("? [a, {b: c}]\n: d\n", 600, "");
+    ck_assert_int_eq(cmp__pairs_parse(&p, "f", ms_buf_slice(&yaml), &err), MS_E_FORMAT);
+    ck_says(err, "expected a name");
+    ms_buf_free(&yaml);
+    err = (struct ms_err){0};
+    yaml = repeated("a: '[{&b'\n", 5000, "");
+    ck_ok(cmp__pairs_parse(&p, "f", ms_buf_slice(&yaml), &err), err);
+    ck_assert_uint_eq(p.keys.keys.n, 1);
+    cmp__pairs_free(&p);
+    ms_buf_free(&yaml);
+}
+END_TEST
+
 START_TEST(a_missing_file_is_named)
 {
     struct cmp__pairs p;
@@ -169,7 +218,9 @@ START_TEST(json_is_shown_in_pythons_words)
 END_TEST
 
 TEST_MAIN("mapping", pairs_keep_their_order_and_the_last_of_equal_keys,
-          a_bad_file_is_refused_with_its_name_and_line, a_missing_file_is_named,
+          a_bad_file_is_refused_with_its_name_and_line,
+          what_makes_the_reader_slow_is_refused_before_it_is_loaded,
+          what_is_closed_again_does_not_count_as_depth, a_missing_file_is_named,
           layers_take_the_old_word_for_the_top_and_cut_brackets,
           api_rules_come_as_a_list_or_alone_in_either_spelling,
           an_api_rule_of_unequal_lists_is_kept_but_not_valid,

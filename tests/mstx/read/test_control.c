@@ -176,7 +176,27 @@ START_TEST(what_is_no_control_file_is_refused)
 }
 END_TEST
 
+/* Only a missing file means that there is nobody to ask; errno of an earlier call says nothing. */
+START_TEST(a_control_file_that_cannot_be_opened_is_an_error_and_a_missing_one_is_none)
+{
+    struct mstx_link *l = NULL;
+    struct ms_err e = {0};
+    errno = ENOENT;
+    ck_ok(mstx_link_open(&l, process, &e), e);
+    ck_assert_ptr_nonnull(l);
+    mstx_link_close(l);
+    ck_assert_int_eq(unlink(file), 0);
+    ck_ok(mstx_link_open(&l, process, &e), e);
+    ck_assert_ptr_null(l);
+    ck_assert_int_eq(mkdir(file, 0755), 0);
+    ck_assert_int_eq(mstx_link_open(&l, process, &e), MS_E_IO);
+    ck_says(e, file);
+    ck_assert_ptr_null(l);
+}
+END_TEST
+
 TEST_MAIN_AROUND(set_up, tear_down, "control", who_asks_waits_until_the_other_has_its_answer,
                  a_lock_that_another_program_holds_is_waited_for,
                  a_refusal_is_told_in_the_words_of_the_process,
-                 a_text_that_does_not_fit_is_not_sent, what_is_no_control_file_is_refused)
+                 a_text_that_does_not_fit_is_not_sent, what_is_no_control_file_is_refused,
+                 a_control_file_that_cannot_be_opened_is_an_error_and_a_missing_one_is_none)

@@ -263,10 +263,34 @@ START_TEST(only_calls_that_wait_for_all_count)
 }
 END_TEST
 
+/* The reference may be any host; the first one is then measured like the others. */
+START_TEST(the_first_host_is_measured_where_another_is_the_reference)
+{
+    struct ms_err e = {0};
+    begin();
+    offset_of[2] = SECOND;
+    for (uint32_t i = 0; i < 500; i++)
+        barrier(0, 2, i, BASE + i * SECOND / 10);
+    ck_ok(mstx__meetings_align(&meetings, &clocks, 2, &e), e);
+    ck_assert_uint_eq(clocks.host.p[2].apart.n, 1); /* the point that names the reference */
+    ck_assert_int_eq(clocks.host.p[2].apart.p[0].offset_ns, 0);
+    ck_assert_int_eq(clocks.host.p[2].apart.p[0].uncertainty_ns, 0);
+    ck_assert_uint_ne(clocks.host.p[0].apart.n, 0);
+    const struct mstx_host_clock *c = clocks.host.p;
+    for (int64_t t = BASE; t <= BASE + 50 * SECOND; t += SECOND)
+        ck_assert_int_lt(llabs(local(0, t) + mstx__clock_shift(&c[0], local(0, t)) -
+                               (local(2, t) + mstx__clock_shift(&c[2], local(2, t)))),
+                         5000);
+    offset_of[2] = 0;
+    end();
+}
+END_TEST
+
 TEST_MAIN("host_clocks", a_host_that_nobody_measured_follows_from_its_barriers,
           a_host_is_reached_through_another, a_long_run_follows_a_clock_that_changes_its_rate,
           a_measure_that_the_barriers_forbid_is_put_right,
           certain_measures_count_and_others_only_where_they_say_more,
           an_unsure_measure_bends_no_line_that_is_surer_there,
           what_drifts_from_a_straight_line_is_followed,
-          times_of_no_clock_and_single_calls_do_no_harm, only_calls_that_wait_for_all_count)
+          times_of_no_clock_and_single_calls_do_no_harm, only_calls_that_wait_for_all_count,
+          the_first_host_is_measured_where_another_is_the_reference)

@@ -182,12 +182,17 @@ static const char *after_import(const char *run, const char *db)
         sim_wrap_sqlite();
     is_wrapped = true;
     sim_helper_forget();
-    if (sim_chance(300))
+    switch (sim_below(4)) {
+    case 0:
         return sim_reporting(run, db);
-    if (sim_chance(300))
+    case 1:
         return sim_torn_db(run, db);
-    import_again(run, db);
-    return wrong[0] != '\0' ? wrong : NULL;
+    case 2:
+        return sim_asking(db);
+    default:
+        import_again(run, db);
+        return wrong[0] != '\0' ? wrong : NULL;
+    }
 }
 
 const char *sim_importing(const char *run, uint64_t marks)

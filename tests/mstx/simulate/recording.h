@@ -21,6 +21,8 @@ const char *sim_importing(const char *run, uint64_t marks);
 const char *sim_reporting(const char *run, const char *db);
 /* Reads copies of a run.db with a torn page; what is wrong, or NULL. */
 const char *sim_torn_db(const char *run, const char *db);
+/* Asks a run.db for reports and in SQL, under faults; what is wrong, or NULL. */
+const char *sim_asking(const char *db);
 /* One schedule of a table of a comparison. */
 const char *sim_table(uint64_t seed, const char *dir);
 

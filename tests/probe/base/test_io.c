@@ -521,6 +521,49 @@ START_TEST(a_full_table_says_so_and_takes_names_again_later)
 }
 END_TEST
 
+enum { NAMING = 4, NAMES_EACH = 12, ROUNDS = 3000 };
+static char own_name[NAMING][NAMES_EACH][100];
+
+/* Registers the names of one thread and forgets them, again and again; at the end they stay. */
+static void *register_names(void *names)
+{
+    char(*name)[100] = names;
+    bool ok = true;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < NAMES_EACH; i++)
+            ok &= ms_tmp_register(name[i]);
+        for (int i = 0; i < NAMES_EACH && round + 1 < ROUNDS; i++)
+            ms_tmp_forget(name[i]);
+    }
+    return ok ? names : NULL;
+}
+
+START_TEST(names_of_several_threads_have_places_of_their_own)
+{
+    pthread_t thread[NAMING];
+    setup();
+    for (int t = 0; t < NAMING; t++) {
+        for (int i = 0; i < NAMES_EACH; i++) {
+            snprintf(own_name[t][i], sizeof own_name[t][i], "%s/%d.%d", dir, t, i);
+            put(own_name[t][i], "");
+        }
+        ck_assert_int_eq(pthread_create(&thread[t], NULL, register_names, own_name[t]), 0);
+    }
+    for (int t = 0; t < NAMING; t++) {
+        void *ok;
+        pthread_join(thread[t], &ok);
+        ck_assert_ptr_nonnull(ok);
+    }
+    ck_assert(ms_tmp_unlink_all());
+    ck_assert_uint_eq(entries(dir), 0);
+    for (int t = 0; t < NAMING; t++)
+        for (int i = 0; i < NAMES_EACH; i++)
+            ms_tmp_forget(own_name[t][i]);
+    ck_assert(!ms_tmp_unlink_all());
+    scratch_remove(dir);
+}
+END_TEST
+
 static int print_to_a_full_disk(void)
 {
     struct ms_err e = {0};
@@ -780,8 +823,8 @@ TEST_MAIN_AROUND(
     a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
     text_too_long_to_format_is_kept_as_a_failure, out_of_memory_is_reported_and_leaves_nothing,
     only_registered_names_are_removed, a_full_table_says_so_and_takes_names_again_later,
-    a_commit_leaves_no_descriptor_open, a_folder_is_listed_in_natural_order,
-    standard_output_on_a_full_disk_is_reported,
+    names_of_several_threads_have_places_of_their_own, a_commit_leaves_no_descriptor_open,
+    a_folder_is_listed_in_natural_order, standard_output_on_a_full_disk_is_reported,
     an_earlier_failure_of_standard_output_is_reported_too,
     a_device_is_written_to_and_never_replaced, a_pipe_is_written_to_when_somebody_reads_it,
     a_link_stays_and_its_file_is_replaced, a_replaced_file_keeps_who_may_read_it,

@@ -267,10 +267,164 @@ START_TEST(objects_are_kept_when_asked_and_never_made)
 }
 END_TEST
 
+#define BYTES(z) (z), sizeof(z) - 1
+/* Each operation finds exactly what it needs, and is refused with one value less. */
+START_TEST(an_operation_needs_what_it_takes_and_no_more)
+{
+    static const struct {
+        const char *bytes; /* after the protocol, up to the stop */
+        size_t n;
+        enum ms_rc rc;
+        const char *words; /* or NULL: the kind of what is read is `kind` */
+        enum ms_plain_kind kind;
+    } cases[] = {
+        {BYTES("cm\nK\n)}\x92."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("cm\nK\n)\x92."), MS_E_FORMAT, "an object of nothing", 0},
+        {BYTES("cm\nK\n)\x81."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES(")\x81."), MS_E_FORMAT, "an object of nothing", 0},
+        {BYTES("cm\nK\n)R."), MS_OK, NULL, MS_PLAIN_CALL},
+        {BYTES("N\x85."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("NN\x86."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("NNN\x87."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("\x85."), MS_E_FORMAT, "", 0},
+        {BYTES("N\x86."), MS_E_FORMAT, "", 0},
+        {BYTES("NN\x87."), MS_E_FORMAT, "", 0},
+        {BYTES("]Na."), MS_OK, NULL, MS_PLAIN_LIST},
+        {BYTES("]a."), MS_E_FORMAT, "", 0},
+        {BYTES("}NNs."), MS_OK, NULL, MS_PLAIN_DICT},
+        {BYTES("}Ns."), MS_E_FORMAT, "", 0},
+        {BYTES("N2\x86."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("2."), MS_E_FORMAT, "", 0},
+        {BYTES("0N."), MS_E_FORMAT, "", 0},
+        {BYTES("(t."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("(l."), MS_OK, NULL, MS_PLAIN_LIST},
+        {BYTES("](e."), MS_OK, NULL, MS_PLAIN_LIST},
+        {BYTES("}(u."), MS_OK, NULL, MS_PLAIN_DICT},
+        {BYTES("N(NN1\x85."), MS_OK, NULL, MS_PLAIN_TUPLE},
+        {BYTES("(NN1N."), MS_OK, NULL, MS_PLAIN_NONE},
+        {BYTES("t."), MS_E_FORMAT, "", 0},
+        {BYTES("N1N."), MS_E_FORMAT, "", 0},
+    };
+    struct ms_pickle_rules r = rules();
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    r.keeps_objects = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char bytes[32] = "\x80\x04";
+        struct ms_plain *root;
+        struct ms_err e = {0};
+        memcpy(bytes + 2, cases[i].bytes, cases[i].n);
+        const enum ms_rc rc = read_with(&r, bytes, cases[i].n + 2, &root, &e);
+        ck_assert_msg(rc == cases[i].rc, "case %zu: %s", i, e.msg);
+        if (cases[i].words != NULL)
+            ck_says(e, cases[i].words);
+        else
+            ck_assert_int_eq(root->kind, cases[i].kind);
+    }
+}
+END_TEST
+
+/* Texts and bytes whose length has one, four or eight bytes; each is cut by one byte, too. */
+START_TEST(texts_of_every_form_have_their_length)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } forms[] = {{BYTES("U\3abc.")},
+                 {BYTES("C\3abc.")},
+                 {BYTES("\x8c\3"
+                        "abc.")},
+                 {BYTES("T\3\0\0\0abc.")},
+                 {BYTES("B\3\0\0\0abc.")},
+                 {BYTES("X\3\0\0\0abc.")},
+                 {BYTES("\x8d\3\0\0\0\0\0\0\0abc.")},
+                 {BYTES("\x8e\3\0\0\0\0\0\0\0abc.")},
+                 {BYTES("\x96\3\0\0\0\0\0\0\0abc.")}};
+    struct ms_pickle_rules r = rules();
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char bytes[32] = "\x80\x04";
+        struct ms_plain *root;
+        struct ms_err e = {0};
+        memcpy(bytes + 2, forms[i].bytes, forms[i].n);
+        ck_ok(read_with(&r, bytes, forms[i].n + 2, &root, &e), e);
+        ck_assert(ms_str_is(ms_plain_text(root), "abc"));
+        for (size_t n = 2; n < forms[i].n + 2; n++)
+            ck_assert_int_eq(read_with(&r, bytes, n, &root, &e), MS_E_FORMAT);
+    }
+}
+END_TEST
+
+/* An object with the state {7: 8}, to which 9 was appended, and then 4: 5 was set. */
+START_TEST(an_object_keeps_its_state_its_items_and_its_entries_apart)
+{
+    static const char object[] = "\x80\x02"
+                                 "cm\nK\n)\x81}K\x07K\x08sbK\x09"
+                                 "aK\x0a"
+                                 "aK\x04K\x05s.";
+    struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    r.keeps_objects = true;
+    ck_ok(read_with(&r, object, sizeof object - 1, &root, &e), e);
+    ck_assert_uint_eq(root->n, 5);
+    ck_assert(ms_str_is(root->item[0]->s, "m.K"));
+    ck_assert_int_eq(root->item[1]->kind, MS_PLAIN_TUPLE);
+    ck_assert_int_eq(root->item[2]->kind, MS_PLAIN_DICT);
+    ck_assert_uint_eq(ms_plain_len(root->item[2]), 2);
+    ck_assert_int_eq(root->item[3]->kind, MS_PLAIN_LIST);
+    ck_assert_uint_eq(ms_plain_len(root->item[3]), 2);
+    ck_assert_int_eq(ms_plain_int(ms_plain_item(root->item[3], 1), 0), 10);
+    ck_assert_int_eq(root->item[4]->kind, MS_PLAIN_DICT);
+    ck_assert_int_eq(ms_plain_int(ms_plain_item(root->item[4], 1), 0), 5);
+}
+END_TEST
+
+/* The arguments of an object are its own, also where they are a list. */
+START_TEST(what_is_appended_to_an_object_is_no_argument)
+{
+    static const char object[] = "\x80\x02"
+                                 "cm\nK\n]\x81K\x09"
+                                 "a.";
+    struct ms_pickle_rules r = rules();
+    struct ms_plain *root;
+    struct ms_err e = {0};
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    r.keeps_objects = true;
+    ck_ok(read_with(&r, object, sizeof object - 1, &root, &e), e);
+    ck_assert_uint_eq(root->n, 3);
+    ck_assert_uint_eq(ms_plain_len(root->item[1]), 0);
+    ck_assert_uint_eq(ms_plain_len(root->item[2]), 1);
+}
+END_TEST
+
+/* A name of any length stays as it was when more values follow it. */
+START_TEST(names_of_every_length_stay_whole)
+{
+    struct ms_pickle_rules r = rules();
+    r.ops = MS_STR(MS_PICKLE_OBJECT_OPS);
+    r.keeps_objects = true;
+    for (int n = 1; n <= 40; n++) {
+        char bytes[80], name[48];
+        struct ms_plain *root;
+        struct ms_err e = {0};
+        snprintf(name, sizeof name, "%0*d.K", n, 7);
+        const int size = snprintf(bytes, sizeof bytes, "\x80\x02(c%0*d\nK\nK\tK\nt.", n, 7);
+        ck_ok(read_with(&r, bytes, (size_t)size, &root, &e), e);
+        ck_assert(ms_str_is(root->item[0]->s, name));
+        ck_assert_int_eq(ms_plain_int(root->item[2], 0), 10);
+    }
+}
+END_TEST
+
 TEST_MAIN_AROUND(set_up, tear_down, "pickle", each_limit_holds_at_its_last_value,
                  whole_numbers_of_every_length_have_their_sign,
                  containers_hold_what_stands_above_them_in_order,
                  a_key_is_found_and_a_value_is_no_key, a_value_of_another_kind_says_nothing,
                  what_is_dropped_is_gone_and_what_is_remembered_comes_back,
                  a_name_is_made_of_two_texts, what_is_written_is_read_back,
-                 objects_are_kept_when_asked_and_never_made)
+                 objects_are_kept_when_asked_and_never_made,
+                 an_operation_needs_what_it_takes_and_no_more,
+                 texts_of_every_form_have_their_length,
+                 what_is_appended_to_an_object_is_no_argument, names_of_every_length_stay_whole,
+                 an_object_keeps_its_state_its_items_and_its_entries_apart)

@@ -519,6 +519,19 @@ START_TEST(the_longest_slice_is_hashed_to_its_end)
 }
 END_TEST
 
+START_TEST(what_is_shown_is_printable_ascii_and_cut_to_the_room)
+{
+    char shown[MS_STR_SHOWN], longer[MS_STR_SHOWN + 8];
+    ck_assert_str_eq(ms_str_shown(shown, MS_STR("\x1f !a}~\x7f\x80\xff")), "? !a}~???");
+    ck_assert_str_eq(ms_str_shown(shown, (struct ms_str){0}), "");
+    memset(longer, 'x', sizeof longer);
+    for (uint32_t n = MS_STR_SHOWN - 2; n < sizeof longer; n++) {
+        ms_str_shown(shown, (struct ms_str){longer, n});
+        ck_assert_uint_eq(strlen(shown), n < MS_STR_SHOWN ? n : MS_STR_SHOWN - 1);
+    }
+}
+END_TEST
+
 TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whole_parts,
           a_part_past_the_end_is_cut, byte_order_puts_the_shorter_first_and_counts_bytes_unsigned,
           natural_order_compares_digits_by_value, finding_tells_the_position_or_minus_one,
@@ -531,4 +544,5 @@ TEST_MAIN("str", equal_means_same_length_and_bytes, starts_and_ends_compare_whol
           a_kept_failure_makes_later_puts_do_nothing, room_is_there_to_be_written,
           out_of_memory_is_kept_and_nothing_leaks, no_slice_is_an_empty_slice_everywhere,
           a_buffer_without_a_maximum_grows_too, a_bad_buffer_shows_no_half_text,
-          text_that_cannot_be_formatted_is_a_failure, the_longest_slice_is_hashed_to_its_end)
+          text_that_cannot_be_formatted_is_a_failure, the_longest_slice_is_hashed_to_its_end,
+          what_is_shown_is_printable_ascii_and_cut_to_the_room)

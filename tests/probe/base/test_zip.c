@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, LOCATOR = 20 };
 
@@ -98,11 +99,58 @@ static void put_end64(void)
     a.n += END64 + LOCATOR;
 }
 
+/* The reader of archives of any size finds each member that the other one found, and no other. */
+static void large_reads(const char *p, size_t n)
+{
+    struct probe_zip_large large = {0};
+    struct ms_err e = {0};
+    ck_ok(probe_zip_large_read(&large, p, n, 8, &e), e);
+    ck_assert_uint_eq(large.members.n, z.n);
+    for (uint32_t i = 0; i < z.n; i++) {
+        const struct probe_zip_member *m = probe_zip_large_find(&large, z.member[i].name);
+        ck_assert_ptr_nonnull(m);
+        ck_assert_ptr_eq(m->data, z.member[i].data);
+        ck_assert_uint_eq(m->size, z.member[i].size);
+        ck_assert_uint_eq(m->begin, z.member[i].begin);
+        ck_assert_uint_eq(m->end, z.member[i].end);
+    }
+    ck_assert_ptr_null(probe_zip_large_find(&large, MS_STR("of nobody")));
+    probe_zip_large_free(&large);
+}
+
+static void large_refuses(const char *p, size_t n, const char *why)
+{
+    struct probe_zip_large large = {0};
+    struct ms_err e = {0};
+    ck_assert_int_ne(probe_zip_large_read(&large, p, n, 8, &e), MS_OK);
+    ck_says(e, why);
+    probe_zip_large_free(&large);
+}
+
+/* The archive between two pages that nobody may read, right behind the first or right before the second:
+ * a reader that looks beyond it ends the test. */
+static const char *fenced(bool is_at_end)
+{
+    enum { PAGE = 4096 };
+    static char *room;
+    if (room == NULL)
+        room = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(room, MAP_FAILED);
+    ck_assert_int_eq(mprotect(room + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+    return memcpy(room + PAGE + (is_at_end ? PAGE - a.n : 0), a.p, a.n);
+}
+
+/* Both readers, which make the same checks. */
 static void reads(uint32_t members)
 {
     struct ms_err e = {0};
     ck_ok(probe_zip_read(&z, a.p, a.n, 8, &e), e);
     ck_assert_uint_eq(z.n, members);
+    large_reads(a.p, a.n);
+    for (int i = 0; i < 2; i++) {
+        struct probe_zip fenced_in;
+        ck_ok(probe_zip_read(&fenced_in, fenced(i == 1), a.n, 8, &e), e);
+    }
 }
 
 static void refuses(const char *why)
@@ -110,6 +158,13 @@ static void refuses(const char *why)
     struct ms_err e = {0};
     ck_assert_int_ne(probe_zip_read(&z, a.p, a.n, 8, &e), MS_OK);
     ck_says(e, why);
+    ck_assert_uint_eq(e.line, 0); /* an archive has bytes and no lines */
+    large_refuses(a.p, a.n, why);
+    for (int i = 0; i < 2; i++) {
+        struct probe_zip fenced_in;
+        ck_assert_int_ne(probe_zip_read(&fenced_in, fenced(i == 1), a.n, 8, &e), MS_OK);
+        large_refuses(fenced(i == 1), a.n, why);
+    }
 }
 
 static void two_members(void)
@@ -124,6 +179,8 @@ START_TEST(members_are_where_the_directory_says)
 {
     two_members();
     reads(2);
+    ck_assert_ptr_eq(probe_zip_find(&z, MS_STR("a/"), "first"), &z.member[0]);
+    ck_assert_ptr_null(probe_zip_find(&z, MS_STR("a/"), "third"));
     const struct probe_zip_member *m = probe_zip_find(&z, MS_STR("a/"), "second");
     ck_assert_ptr_nonnull(m);
     ck_assert(memcmp(m->data, "four", 4) == 0);
@@ -316,6 +373,7 @@ START_TEST(sizes_of_64_bits_are_in_the_extra_field)
     put(at + 30, 6 + 20, 2);
     put(extra, 0x5455, 2); /* another field first, of two bytes */
     put(extra + 2, 2, 2);
+    put(extra + 4, 0xFFFF, 2);
     put(extra + 6, 1, 2);
     put(extra + 8, 16, 2);
     put(extra + 10, 5, 8);
@@ -340,9 +398,135 @@ START_TEST(sizes_of_64_bits_are_in_the_extra_field)
 }
 END_TEST
 
+/* Each pair of neighbours is looked at, the first and the last one too. */
+START_TEST(of_eight_members_no_two_may_overlap_or_have_one_name)
+{
+    static const char *const names[] = {"h", "b", "g", "a", "f", "c", "e", "d"};
+    for (int wrong = -1; wrong < 7; wrong++) {
+        begin();
+        for (int i = 0; i < 8; i++) {
+            put_member(names[i], "12345");
+            a.n -= i == wrong;
+        }
+        finish(true);
+        if (wrong < 0)
+            reads(8);
+        else
+            refuses("members that overlap");
+        begin();
+        for (int i = 0; i < 8; i++)
+            put_member(names[i == wrong + 1 && wrong >= 0 ? 0 : i], "12345");
+        finish(false);
+        if (wrong < 0)
+            reads(8);
+        else
+            refuses("a name twice");
+    }
+}
+END_TEST
+
+/* An entry may end with a comment; its mode is read. */
+START_TEST(an_entry_has_a_comment_and_a_mode)
+{
+    begin();
+    put_member("m", "bytes");
+    put_member("n", "bytes");
+    a.directory = a.n;
+    for (uint32_t i = 0; i < 2; i++) {
+        const size_t at = put_entry(i);
+        put(at + 32, 3, 2);
+        put(at + 40, 0xA1B2, 2);
+        put_text("why");
+    }
+    put_end(a.n - a.directory);
+    reads(2);
+    ck_assert_uint_eq(z.member[0].mode, 0xA1B2);
+    ck_assert_uint_eq(z.member[1].mode, 0xA1B2);
+    put(a.end + 12, a.directory_n - 1, 4);
+    refuses("a directory entry that reaches past the end");
+}
+END_TEST
+
+/* A locator at the very front has no record before it; a record need not touch its locator, and may not
+ * reach into it. */
+START_TEST(a_locator_points_to_a_record_before_it)
+{
+    begin();
+    put(0, 0x07064b50, 4);
+    a.n = LOCATOR;
+    put_end(0);
+    refuses("a wrong zip64 locator");
+    put(8, (uint64_t)1 << 40, 8);
+    refuses("a wrong zip64 locator");
+    for (int apart = -1; apart < 3; apart++) {
+        begin();
+        put_member("m", "bytes");
+        a.directory = a.n;
+        put_entry(0);
+        put_end64();
+        const size_t record = a.n - LOCATOR - END64, locator = record + END64;
+        memmove(a.p + locator + apart, a.p + locator, LOCATOR);
+        a.n += (size_t)(ssize_t)apart;
+        put_end(0);
+        if (apart < 0)
+            refuses("a wrong zip64 locator");
+        else
+            reads(1);
+    }
+}
+END_TEST
+
+/* What holds for a member at the front holds for one behind it. */
+START_TEST(a_member_behind_another_keeps_to_its_place)
+{
+    two_members();
+    const size_t second = a.directory + CENTRAL + a.name_n[0];
+    put(a.at[1] + 28, 5, 2);
+    refuses("a member that reaches past the end");
+    put(a.at[1] + 28, 0, 2);
+    put(second + 20, 5, 4);
+    put(second + 24, 5, 4);
+    refuses("a member that reaches past the end");
+    two_members();
+    put(second + 42, 0xFFFFFFF0, 4);
+    refuses("a member without a header");
+    two_members();
+    put(second, 0x02014b51, 4);
+    refuses("a wrong directory entry");
+    two_members();
+    put(a.end + 12, CENTRAL + a.name_n[0] + CENTRAL - 1, 4);
+    refuses("a wrong directory entry");
+    begin();
+    put_member("m", "bytesPK\3\4and more");
+    finish(false);
+    reads(1);
+    put(a.directory + 42, LOCAL + 1 + 5, 4);
+    refuses("a member without a header");
+}
+END_TEST
+
+START_TEST(an_archive_of_nothing_may_have_a_comment)
+{
+    for (size_t n = 0; n < 3; n++) {
+        begin();
+        finish(false);
+        put(a.end + 20, n, 2);
+        a.n += n;
+        reads(0);
+    }
+    for (a.n = 0; a.n < 100; a.n++) {
+        memset(a.p, 0, sizeof a.p);
+        refuses("no end record");
+    }
+}
+END_TEST
+
 TEST_MAIN("zip", members_are_where_the_directory_says,
           an_archive_may_hold_nothing_or_a_member_without_name_and_bytes,
           a_comment_ends_with_the_file, the_longest_comment_is_searched_to_its_end,
           the_directory_lies_before_its_end_record, a_64_bit_end_record_comes_before_its_locator,
           a_member_lies_between_the_start_and_the_directory, a_failure_names_its_place,
-          members_stand_side_by_side_in_any_order, sizes_of_64_bits_are_in_the_extra_field)
+          members_stand_side_by_side_in_any_order, sizes_of_64_bits_are_in_the_extra_field,
+          of_eight_members_no_two_may_overlap_or_have_one_name, an_entry_has_a_comment_and_a_mode,
+          a_locator_points_to_a_record_before_it, an_archive_of_nothing_may_have_a_comment,
+          a_member_behind_another_keeps_to_its_place)

@@ -228,6 +228,49 @@ START_TEST(a_reshape_has_the_shape_that_it_makes)
 }
 END_TEST
 
+/* The kernel of a BatchNorm writes to its running mean and variance, so their files hold what it made of
+ * them; a reshape to several axes has each of them. */
+START_TEST(what_a_kernel_writes_to_is_no_input_and_each_axis_of_a_reshape_counts)
+{
+    static const char norm[] = "BatchNorm.Default_n-Part_BatchNorm-op0";
+    struct probe_tensor t;
+    char path[512];
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\n"
+               "Default/n-Part/BatchNorm-op0\nDefault/n-Part/Reshape-op0\n");
+    write_text("rank_0/graphs/ms_output_trace_code_graph_0.ir",
+               "subgraph @kernel_graph0() {\n" NODE(
+                   1, "BatchNorm(%para1_x, %para2_a, %para3_b, %para4_c, %para5_d)", "",
+                   "(<Tensor[Float32], (2, 2)>) -> (<Tensor[Float32], (2, 2)>)",
+                   "Default/n-Part/BatchNorm-op0")
+                   NODE(2, "PrimFunc_Reshape(%1, (I64(1), I64(4)))", "",
+                        "(<Tensor[Float32], (2, 2)>, <Tuple[Int64*2], NoShape>) -> "
+                        "(<Tensor[Float32], (1, 4)>)",
+                        "Default/n-Part/Reshape-op0"));
+    for (int slot = 0; slot < 6; slot++)
+        tensor(norm, "input", slot, (float)(10 * slot), 2, 2);
+    tensor(norm, "output", 0, 100, 2, 2);
+    tensor("Reshape.Default_n-Part_Reshape-op0", "input", 0, 100, 2, 2);
+    tensor("Reshape.Default_n-Part_Reshape-op0", "output", 0, 100, 2, 2);
+    open_made();
+    for (int slot = 0; slot < 6; slot++) {
+        const double max = max_of("Primitive.op.BatchNorm.0.forward",
+                                  (snprintf(path, sizeof path, "input.%d", slot), path));
+        /* a null has no statistics */
+        ck_assert_double_eq(max, slot == 3 || slot == 4 ? 0 : 10 * slot + 3);
+    }
+    snprintf(path, sizeof path, "%s/dump_tensor_data/Primitive.op.Reshape.0.forward.output.0.npy",
+             places.list.p[0].dir);
+    ck_ok(probe_tensor_open(&t, path, SIZE_MAX, &err), err);
+    ck_assert_uint_eq(t.ndim, 2);
+    ck_assert_uint_eq(t.shape[0], 1);
+    ck_assert_uint_eq(t.shape[1], 4);
+    probe_tensor_close(&t);
+    close_dump();
+}
+END_TEST
+
 START_TEST(it_is_read_anew_when_a_file_has_come)
 {
     struct stat before, after;
@@ -565,6 +608,24 @@ START_TEST(another_version_of_the_conversion_is_not_read)
 }
 END_TEST
 
+/* A kernel's name that is one byte longer than a text may be. */
+START_TEST(a_name_in_the_order_that_is_too_long_is_refused_with_its_file)
+{
+    enum { LONGEST = 65536 };
+    static char order[LONGEST + 16] = "title\n";
+    const char *file = "execution_order/ms_execution_order_graph_0.csv";
+    make_dump();
+    probe_graph_dump_register();
+    memset(order + 6, 'k', LONGEST + 1);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv", order);
+    ck_assert_int_eq(probe_find(&places, dir, &err), MS_E_LIMIT);
+    ck_says(err, file);
+    ck_says(err, "text longer than 65536 bytes");
+    ms_err_clear(&err);
+    scratch_remove(dir);
+}
+END_TEST
+
 START_TEST(a_converted_dump_says_that_it_is_of_a_graph)
 {
     open_dump();
@@ -641,6 +702,7 @@ START_TEST(a_conversion_waits_for_another_process)
 END_TEST
 
 TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
+          a_name_in_the_order_that_is_too_long_is_refused_with_its_file,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,
           an_operator_is_in_the_cell_that_its_values_stay_in, expanded_kernels_are_numbered_by_time,
@@ -650,6 +712,7 @@ TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
           kernels_of_the_optimizer_come_after_all_gradients,
           a_state_of_the_optimizer_is_no_gradient, step_and_rank_are_those_of_the_folders,
           kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
-          a_reshape_has_the_shape_that_it_makes, it_is_read_anew_when_a_file_has_come,
-          other_folders_are_none, names_of_files_are_read_from_the_end,
-          names_say_which_cells_are_around)
+          a_reshape_has_the_shape_that_it_makes,
+          what_a_kernel_writes_to_is_no_input_and_each_axis_of_a_reshape_counts,
+          it_is_read_anew_when_a_file_has_come, other_folders_are_none,
+          names_of_files_are_read_from_the_end, names_say_which_cells_are_around)

@@ -279,6 +279,23 @@ START_TEST(no_more_than_a_few_leave_nothing_to_tell)
 }
 END_TEST
 
+/* Bound to one name, this name alone is the server's; bound to all addresses, each name is. */
+START_TEST(a_server_of_one_name_has_no_other)
+{
+    const struct web_guard named = {8421, "node7", false, TOKEN};
+    const struct web_guard all_v6 = {8421, "::", false, TOKEN};
+    ck_assert(passes(&named, KNOWN("node7:8421")));
+    ck_assert(!passes(&named, KNOWN("node8:8421")));
+    ck_assert(!passes(&named, KNOWN("node70:8421")));
+    ck_assert(!passes(&named, KNOWN("node:8421")));
+    ck_assert(!passes(&named, KNOWN("127.0.0.1:8421")));
+    ck_assert(passes(&all_v6, KNOWN("node7:8421")));
+    ck_assert(passes(&all_v6, KNOWN("[fd00::7]:8421")));
+    ck_assert(!passes(&all_v6, KNOWN("node7:8422")));
+    ck_assert(!passes(&all_v6, (struct web_asked){.host = {"", 0}, .token = MS_STR(TOKEN)}));
+}
+END_TEST
+
 TEST_MAIN("web_guard", names_of_this_machine_pass, other_names_and_ports_do_not_pass,
           the_port_of_a_name_without_one_is_80, a_name_as_long_as_there_is_room_for,
           only_our_own_pages_may_ask, everything_but_the_page_needs_the_token,
@@ -286,4 +303,5 @@ TEST_MAIN("web_guard", names_of_this_machine_pass, other_names_and_ports_do_not_
           requests_of_other_sites_are_refused, a_link_on_another_site_opens_the_page,
           addresses_of_this_machine_are_known, tokens_are_long_and_differ,
           every_digit_of_a_token_is_drawn, a_refusal_shows_what_was_asked,
-          a_flood_of_refusals_is_counted_and_not_written, no_more_than_a_few_leave_nothing_to_tell)
+          a_flood_of_refusals_is_counted_and_not_written, no_more_than_a_few_leave_nothing_to_tell,
+          a_server_of_one_name_has_no_other)
