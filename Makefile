@@ -123,7 +123,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel emulated deb dist deps demo clean help
+        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel emulated fresh deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -514,6 +514,9 @@ emulated: ## tests and fuzz corpora of another processor, CROSS=aarch64, in its 
 	@$(if $(CROSS),:,echo 'make emulated CROSS=aarch64: say which processor' >&2; exit 2)
 	@$(MAKE) --no-print-directory CROSS=$(CROSS) test-programs
 	@ARCH=$(CROSS) B=$(B) sh tests/portable/emulated.sh $(EMULATED_SECONDS)
+
+fresh: ## README's commands in new root file systems of Debian 12 and 13, amd64 and arm64; SYSTEMS=trixie-arm64, INTO=DIR
+	@$(if $(INTO),INTO=$(INTO)) $(if $(COMMANDS),COMMANDS='$(COMMANDS)') sh tests/portable/fresh.sh $(SYSTEMS)
 
 install: all ## install under $(DESTDIR)$(PREFIX)
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install

@@ -9,23 +9,12 @@
 # the kernel while it runs, where nobody has yet.
 ARCH=${ARCH:-aarch64}
 B=${B:-build/$ARCH}
-qemu=$(command -v "qemu-$ARCH-static") || { echo "skip emulated: no qemu-$ARCH-static here; apt-get install qemu-user-static"; exit 77; }
-formats=/proc/sys/fs/binfmt_misc
+. tests/portable/emulator.sh
+[ -n "$qemu" ] || { echo "skip emulated: no qemu-$ARCH-static here; apt-get install qemu-user-static"; exit 77; }
 known=tests/data/emulated.known
 large_pages='test_io test_segment_file test_jread_parts test_dump test_pt test_litmus'
 export B ARCH
-
-# Signature of an ELF file of 64 bits for aarch64, and the bits of it that count.
-magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
-mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
 runs() { "$B/msprobe" version >/dev/null 2>&1; }
-forget() { echo -1 >"$formats/msprobe-$ARCH"; }
-teach_kernel() {
-    [ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats" || return 1
-    printf ':msprobe-%s:M::%s:%s:%s:F' "$ARCH" "$magic" "$mask" "$qemu" >"$formats/register" || return 1
-    trap forget EXIT
-    trap 'exit 130' INT TERM
-}
 runs || teach_kernel 2>/dev/null
 runs || { echo "skip emulated: the kernel does not start programs for $ARCH; run as root, or register $qemu with binfmt_misc"; exit 77; }
 
