@@ -6,6 +6,8 @@
 #   COMMANDS=...   what runs in each, without a network; default 'make demo' and 'make test'
 #   MIRROR=URL     where Debian is; default where this machine has it from
 # `make deps` installs with the network; then a clone of HEAD is built and tested with none but the loopback.
+# Packages that are here (make deb, make tarball) are installed last: the archive on every system, the Debian package
+# on the release that it was built on.
 # Prints "ok SYSTEM: COMMAND", "not ok ..." or "skip SYSTEM: why"; logs are beside the root file systems.
 INTO=${INTO:-build/fresh}
 mkdir -p "$INTO" && INTO=$(realpath "$INTO") || exit 1
@@ -68,6 +70,20 @@ step() { # NAME COMMAND...
 deps() {
     cp -L /etc/resolv.conf "$root/etc/resolv.conf" && cp /etc/hosts "$root/etc/hosts" && inside '' 'make deps'
 }
+# Where the packages for an architecture are: that of this machine, or that of a build with CROSS.
+deb_of() { ls build/msprobe_*_"$1".deb build/*/msprobe_*_"$1".deb 2>/dev/null | head -n 1; }
+tarball_of() { ls build/portable/msprobe-*-"$(case $1 in arm64) echo aarch64 ;; *) uname -m ;; esac)".tar.gz 2>/dev/null | head -n 1; }
+is_of_this_release() { [ "$1" = "$(. /etc/os-release && echo "$VERSION_CODENAME")" ]; }
+works='selftest && $msprobe compare -tp tests/data/parity/p2p_tensors/target -gp tests/data/parity/p2p_tensors/golden -o /root/compared'
+unpacks() { # FILE
+    cp "$1" "$root/root/msprobe.tar.gz" && rm -rf "$root/opt/msprobe" && mkdir "$root/opt/msprobe" &&
+        inside -n "tar -xf /root/msprobe.tar.gz -C /opt/msprobe --strip-components=1 && msprobe=/opt/msprobe/bin/msprobe && \$msprobe $works"
+}
+installs() { # FILE
+    cp "$1" "$root/root/msprobe.deb" &&
+        inside '' 'apt-get install -y --no-install-recommends /root/msprobe.deb' &&
+        inside -n "msprobe=/usr/bin/msprobe && \$msprobe $works" && inside '' 'apt-get purge -y msprobe'
+}
 runs_there() { [ "$1" = "$native" ] || { [ -n "$qemu" ] && teach_kernel 2>/dev/null; }; }
 
 try_system() { # RELEASE ARCH
@@ -80,6 +96,10 @@ try_system() { # RELEASE ARCH
     while IFS= read -r command; do
         step "$1-$2: $command, without a network" inside -n "$command"
     done <"$INTO/commands"
+    tarball=$(tarball_of "$2")
+    [ -z "$tarball" ] || step "$1-$2: $(basename "$tarball") is unpacked and tests itself, without a network" unpacks "$tarball"
+    deb=$(deb_of "$2")
+    [ -z "$deb" ] || ! is_of_this_release "$1" || step "$1-$2: $(basename "$deb") is installed, tests itself and goes" installs "$deb"
 }
 
 [ $# -gt 0 ] || set -- bookworm-amd64 trixie-amd64 bookworm-arm64 trixie-arm64
