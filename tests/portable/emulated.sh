@@ -29,6 +29,8 @@ export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}" LC_ALL=C.UTF-8 TZ=UT
 list() {
     for t in "$B"/tests/fuzz_*; do echo "corpus $t"; done
     for t in "$B"/tests/test_*; do echo "check $t"; done
+    # Suites need the programs that only `make test-programs` builds.
+    [ -e "$B/tests/tool_sim" ] || return 0
     for s in $suites; do echo "script tests/suites/suite_$s.sh"; done
 }
 # The order of a SEED: that of checksums of its names.
