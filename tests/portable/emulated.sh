@@ -14,7 +14,7 @@ B=${B:-build/$ARCH}
 known=tests/data/emulated.known
 # Suites whose programs are all of the build: neither a vendor's, an MPI's nor a Python's libraries are of that processor.
 suites='advice against align cli cluster decisions folded graph judge json kineto monitor_says nan parity quantise repairs
-    source tensor timeline trend whatif wire deb'
+    source tensor timeline trend whatif deb'
 large_pages='test_io test_segment_file test_jread_parts test_dump test_pt test_litmus'
 export B ARCH CROSS="$ARCH"
 runs() { "$B/msprobe" version >/dev/null 2>&1; }
