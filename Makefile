@@ -123,7 +123,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
         bench-mpi \
-        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel emulated deb dist deps demo clean help
+        soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel tarball python-versions emulated fresh deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -509,18 +509,27 @@ portable: $(PORTABLE_CC) $(PORTABLE_LIBS)/done ## program and libraries for syst
 wheel: portable ## Python wheel of the portable build, build/portable/*.whl
 	@$(PYTHON) tests/portable/wheel.py $(PORTABLE) --arch $(ARCH) --glibc $(GLIBC) --version $(VERSION)
 
+tarball: portable ## archive of the portable build that runs from any folder, build/portable/*.tar.gz
+	@$(PYTHON) tests/portable/tarball.py $(PORTABLE) --arch $(ARCH) --version $(VERSION)
+
+python-versions: wheel ## the wheel with the oldest and the newest PyTorch of CPython 3.9 to 3.13, from PyPI
+	@sh tests/suites/python_versions.sh $(or $(INTO),$(B)/pythons)
+
 EMULATED_SECONDS ?=
 emulated: ## tests and fuzz corpora of another processor, CROSS=aarch64, in its emulator; EMULATED_SECONDS=240: drawn ones
 	@$(if $(CROSS),:,echo 'make emulated CROSS=aarch64: say which processor' >&2; exit 2)
 	@$(MAKE) --no-print-directory CROSS=$(CROSS) test-programs
-	@ARCH=$(CROSS) B=$(B) sh tests/portable/emulated.sh $(EMULATED_SECONDS)
+	@ARCH=$(CROSS) B=$(B) NATIVE=build sh tests/portable/emulated.sh $(EMULATED_SECONDS)
+
+fresh: ## README's commands in new root file systems of Debian 12 and 13, amd64 and arm64; SYSTEMS=trixie-arm64, INTO=DIR
+	@$(if $(INTO),INTO=$(INTO)) $(if $(COMMANDS),COMMANDS='$(COMMANDS)') sh tests/portable/fresh.sh $(SYSTEMS)
 
 install: all ## install under $(DESTDIR)$(PREFIX)
-	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh install
+	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) CROSS=$(CROSS) sh tests/install.sh install
 uninstall: ## remove what install put there
 	@B=$(B) VERSION=$(VERSION) PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) sh tests/install.sh uninstall
-deb: all ## Debian package build/msprobe_VERSION_ARCH.deb
-	@B=$(B) VERSION=$(VERSION) sh tests/deb.sh
+deb: all ## Debian package msprobe_VERSION_ARCH.deb in $(B); CROSS=aarch64: of arm64
+	@B=$(B) VERSION=$(VERSION) CROSS=$(CROSS) sh tests/deb.sh
 dist: ## source archive build/msprobe-VERSION.tar.gz
 	@mkdir -p $(B)
 	@git archive --prefix=msprobe-$(VERSION)/ -o $(B)/msprobe-$(VERSION).tar.gz HEAD

@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: MIT
 # Builds the Debian package $B/msprobe_VERSION_ARCH.deb from what `make all` left in $B.
 #   B=build VERSION=0.1.0 sh tests/deb.sh
+#   CROSS=aarch64  the build is for that processor
 set -e
 B=${B:-build}
 : "${VERSION:?say which version, as make deb does}"
-for tool in dpkg-deb dpkg-shlibdeps strip; do
+tools=${CROSS:+$CROSS-linux-gnu-}
+for tool in dpkg-deb dpkg-shlibdeps "${tools}strip"; do
     command -v "$tool" >/dev/null || { echo "make deb: no $tool here; apt-get install dpkg-dev binutils" >&2; exit 1; }
 done
-if nm -D "$B/libmsprobe.so" | grep -qE '__(asan|tsan|ubsan)_'; then
+if "${tools}nm" -D "$B/libmsprobe.so" | grep -qE '__(asan|tsan|ubsan)_'; then
     echo 'make deb: a sanitizer build is not for others' >&2
     exit 1
 fi
 umask 022
-arch=$(dpkg --print-architecture)
+# dpkg-shlibdeps looks for the libraries of the processor that is named so.
+arch=$(dpkg-architecture ${CROSS:+-t "$CROSS-linux-gnu"} -q DEB_HOST_ARCH)
+export DEB_HOST_ARCH="$arch"
 work=$B/deb
 root=$work/msprobe
 deb=$B/msprobe_${VERSION}_$arch.deb
@@ -26,7 +30,7 @@ programs() { find "$root" -type f \( -name '*.so*' -o -path '*/bin/*' \); }
 linked() { programs | grep -v '_mpi_'; }
 
 tidy_files() {
-    programs | while IFS= read -r f; do strip --strip-unneeded -R .comment -R .note "$f"; done
+    programs | while IFS= read -r f; do "${tools}strip" --strip-unneeded -R .comment -R .note "$f"; done
     find "$root" -name '*.so*' -type f -exec chmod 644 {} +
     find "$root/usr/share/man" -type f -exec gzip -9n {} +
     rm -f "$doc/LICENSE"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Puts msprobe under $DESTDIR$PREFIX, or takes away what it put there.
 #   B=build VERSION=0.1.0 PREFIX=/usr/local DESTDIR= sh tests/install.sh install|uninstall
+#   CROSS=aarch64  the build is for that processor: its emulator runs what writes the completions
 set -e
 B=${B:-build}
 PREFIX=${PREFIX:-/usr/local}
@@ -74,6 +75,10 @@ Cflags: -I\${includedir}
 EOF
 }
 
+completion() { # shell
+    ${CROSS:+"qemu-$CROSS-static"} "$B/msprobe" completion "$1"
+}
+
 # A file made by a command is whole or not there at all.
 generate() { # path-below-root command...
     to=$root/$1
@@ -99,9 +104,9 @@ install_all() {
     for m in $manuals; do put 644 "$m" "share/man/man${m##*.}/${m##*/}"; done
     for d in README.md LICENSE; do put 644 "$d" "share/doc/msprobe/$d"; done
     generate lib/pkgconfig/msprobe.pc pkgconfig
-    generate share/bash-completion/completions/msprobe "$B/msprobe" completion bash
-    generate share/zsh/site-functions/_msprobe "$B/msprobe" completion zsh
-    generate share/fish/vendor_completions.d/msprobe.fish "$B/msprobe" completion fish
+    generate share/bash-completion/completions/msprobe completion bash
+    generate share/zsh/site-functions/_msprobe completion zsh
+    generate share/fish/vendor_completions.d/msprobe.fish completion fish
 }
 
 # The loader knows libraries by a cache.  What is put under DESTDIR is somebody else's to announce.

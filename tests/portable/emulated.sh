@@ -9,23 +9,15 @@
 # the kernel while it runs, where nobody has yet.
 ARCH=${ARCH:-aarch64}
 B=${B:-build/$ARCH}
-qemu=$(command -v "qemu-$ARCH-static") || { echo "skip emulated: no qemu-$ARCH-static here; apt-get install qemu-user-static"; exit 77; }
-formats=/proc/sys/fs/binfmt_misc
+. tests/portable/emulator.sh
+[ -n "$qemu" ] || { echo "skip emulated: no qemu-$ARCH-static here; apt-get install qemu-user-static"; exit 77; }
 known=tests/data/emulated.known
+# Suites whose programs are all of the build: neither a vendor's, an MPI's nor a Python's libraries are of that processor.
+suites='advice against align cli cluster decisions folded graph judge json kineto monitor_says nan parity quantise repairs
+    source tensor timeline trend whatif deb'
 large_pages='test_io test_segment_file test_jread_parts test_dump test_pt test_litmus'
-export B ARCH
-
-# Signature of an ELF file of 64 bits for aarch64, and the bits of it that count.
-magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
-mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+export B ARCH CROSS="$ARCH"
 runs() { "$B/msprobe" version >/dev/null 2>&1; }
-forget() { echo -1 >"$formats/msprobe-$ARCH"; }
-teach_kernel() {
-    [ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats" || return 1
-    printf ':msprobe-%s:M::%s:%s:%s:F' "$ARCH" "$magic" "$mask" "$qemu" >"$formats/register" || return 1
-    trap forget EXIT
-    trap 'exit 130' INT TERM
-}
 runs || teach_kernel 2>/dev/null
 runs || { echo "skip emulated: the kernel does not start programs for $ARCH; run as root, or register $qemu with binfmt_misc"; exit 77; }
 
@@ -37,30 +29,53 @@ export CK_TIMEOUT_MULTIPLIER="${CK_TIMEOUT_MULTIPLIER:-20}" LC_ALL=C.UTF-8 TZ=UT
 list() {
     for t in "$B"/tests/fuzz_*; do echo "corpus $t"; done
     for t in "$B"/tests/test_*; do echo "check $t"; done
+    # Suites need the programs that only `make test-programs` builds.
+    [ -e "$B/tests/tool_sim" ] || return 0
+    for s in $suites; do echo "script tests/suites/suite_$s.sh"; done
 }
 # The order of a SEED: that of checksums of its names.
 drawn() {
     while read -r kind file; do
         case $file in *.o | *.d | *'*') continue ;; esac
-        name=$(basename "$file")
+        name=$(basename "$file" .sh)
+        case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
         printf '%s %s %s\n' "$(printf '%s' "${SEED:-}$name" | cksum | cut -d' ' -f1)" "$kind" "$file"
     done | sort -n | cut -d' ' -f2-
 }
 sum() { cat "$counts"/*.count 2>/dev/null | awk -v c="$1" '{ n += $c } END { print n + 0 }'; }
 
+failed_checks() { # log
+    grep -E ':[FE]:' "$1" | cut -d: -f5
+    sed -n 's/^not ok //p' "$1"
+}
 # Takes from the failures of a program those that are known: "PROGRAM CHECK: reason".
 forgive() { # name
     [ -s "$known" ] || return 0
     read -r good wrong left_out <"$counts/$1.count"
     [ "$wrong" -gt 0 ] || return 0
-    n=$(grep -E ':[FE]:' "$logs/$1.log" | sort -u | cut -d: -f5 | sed "s/^/$1 /; s/\$/:/" | grep -cxFf "$counts/known")
+    n=$(failed_checks "$logs/$1.log" | sort -u | sed "s/^/$1 /; s/\$/:/" | grep -cxFf "$counts/known")
     [ "$n" -eq 0 ] || echo "        $n of them known"
     echo "$good $((wrong - n)) $((left_out + n))" >"$counts/$1.count"
     [ "$wrong" -gt "$n" ] || rm -f "$counts/$1.again"
 }
+passed_natively() { # name
+    log=$NATIVE/tests/logs/$1.log
+    set -- $(sed -n 's/.*Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$log" | tail -n 1)
+    if [ $# -eq 3 ]; then echo $(($1 - $2 - $3)); else grep -c '^ok ' "$log"; fi
+}
+# Counts what passes on this machine and is not even tried here as failed.
+compare_with_native() { # name
+    [ -n "${NATIVE:-}" ] && [ -e "$NATIVE/tests/logs/$1.log" ] || return 0
+    read -r good wrong left_out <"$counts/$1.count"
+    lost=$(($(passed_natively "$1") - good - wrong - left_out))
+    [ "$lost" -gt 0 ] || return 0
+    echo "        $lost that pass on this machine did not run here"
+    echo "$good $((wrong + lost)) $left_out" >"$counts/$1.count"
+}
 run() { # kind file
     sh tests/run_one.sh "$logs" "$counts" "$1" "$2" </dev/null
-    forgive "$(basename "$2")"
+    forgive "$(basename "$2" .sh)"
+    compare_with_native "$(basename "$2" .sh)"
 }
 
 cut -d: -f1 "$known" | sed 's/$/:/' >"$counts/known"
@@ -78,7 +93,8 @@ done <"$counts/list"
 for t in "$counts"/*.again; do
     [ -e "$t" ] || continue
     read -r kind file <"$t"
-    cp "$logs/$(basename "$file").log" "$logs/$(basename "$file").first.log"
+    name=$(basename "$file" .sh)
+    cp "$logs/$name.log" "$logs/$name.first.log"
     SECOND=yes run "$kind" "$file"
 done
 # With pages of 64 KiB, as many systems of that processor have them, what maps files. The recorder's own
@@ -88,6 +104,7 @@ own=$counts
 counts=$own/pages
 mkdir "$counts"
 for name in $large_pages; do
+    case $name in *"${ONLY:-}"*) ;; *) continue ;; esac
     [ ! -e "$B/tests/$name" ] || QEMU_PAGESIZE=65536 sh tests/run_one.sh "$counts" "$counts" check "$B/tests/$name" </dev/null
 done
 passed=$(sum 1) failed=$(sum 2)

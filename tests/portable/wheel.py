@@ -53,8 +53,9 @@ def is_elf(path):
         return f.read(4) == b"\x7fELF"
 
 
-def install(build, version, root):
-    env = dict(os.environ, B=build, VERSION=version, PREFIX="/", DESTDIR=root, MSPROBE=shutil.which("true") or "true")
+def install(build, arch, version, root):
+    cross = "" if arch == os.uname().machine else arch
+    env = dict(os.environ, B=build, VERSION=version, PREFIX="/", DESTDIR=root, CROSS=cross)
     subprocess.run(["sh", "tests/install.sh", "install"], check=True, env=env, stdout=subprocess.DEVNULL)
 
 
@@ -122,7 +123,7 @@ def fill(wheel, root, strip, data):
 def build_wheel(args, path):
     name = f"msprobe-{args.version}"
     with tempfile.TemporaryDirectory() as root:
-        install(args.build, args.version, root)
+        install(args.build, args.arch, args.version, root)
         wheel = Wheel(path, f"{name}.dist-info")
         fill(wheel, root, strip_tool(args.arch), f"{name}.data")
     # From site-packages of Python 3.x up to the prefix, and into the folder of our modules.

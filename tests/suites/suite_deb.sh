@@ -3,6 +3,7 @@
 # Builds the Debian package, asks lintian, installs it into a folder of its own, uses it there and
 # removes it again.
 #   B=build        what to pack
+#   CROSS=aarch64  the build is for that processor, whose programs the kernel starts in an emulator
 B=${B:-build}
 export MAKEFLAGS= MAKELEVEL=
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/msprobe-deb-XXXXXX") || exit 1
@@ -25,12 +26,12 @@ check() { # name command...
 skip_all() { echo "skip deb: $*"; exit 0; }
 
 command -v dpkg-shlibdeps >/dev/null || skip_all 'no dpkg-dev here'
-! nm -D "$B/libmsprobe.so" | grep -qE '__(asan|tsan|ubsan)_' || skip_all 'a sanitizer build is not for others'
+! readelf -W --dyn-syms "$B/libmsprobe.so" | grep -qE '__(asan|tsan|ubsan)_' || skip_all 'a sanitizer build is not for others'
 
 # The database of installed packages is that of the folder; what the package depends on is outside.
 in_folder() { dpkg --root="$root" --force-not-root --force-depends --log=/dev/null "$@"; }
 builds() {
-    make --no-print-directory -s B="$B" deb >"$scratch/built" &&
+    make --no-print-directory -s B="$B" CROSS="${CROSS:-}" deb >"$scratch/built" &&
         deb=$(tail -n 1 "$scratch/built") && [ -s "$deb" ]
 }
 lintian_finds_no_error() {

@@ -211,6 +211,36 @@ for flavour in openmpi mpich; do
     fi
 done
 
+# A run recorded under one flavour, analysed by processes of the other: what each says is what one process says.
+launch() { # FLAVOUR PROCESSES COMMAND...
+    options=
+    [ "$1" = openmpi ] && options='--allow-run-as-root --oversubscribe --quiet'
+    launcher=mpirun.$1 processes=$2
+    shift 2
+    # shellcheck disable=SC2086
+    timeout 120 "$launcher" $options -n "$processes" "$@"
+}
+answers_of() { # command and arguments before it...
+    rm -f "$top/flavoured/run.db"
+    "$@" import "$top/flavoured" >/dev/null || return 1
+    "$@" report --format json "$top/flavoured" && "$@" sql "$top/flavoured" \
+        'SELECT rank, name, comm_group IS NOT NULL, count(*), sum(bytes) FROM comm_ops GROUP BY 1, 2, 3 ORDER BY 1, 2, 3'
+}
+crosses() { # RECORDED-WITH ANALYSED-WITH
+    rm -rf "$top/flavoured" "$top/one" "$top/several"
+    "mpicc.$1" -w -O1 -o "$top/speaks" tests/programs/mpi_app.c -lpthread &&
+        launch "$1" 4 "$tool" run -o "$top/flavoured" -- "$top/speaks" all >/dev/null || return 1
+    answers_of "$tool" | same >"$top/one" && answers_of launch "$2" 3 "$tool" | same >"$top/several" || return 1
+    grep -q '^3.MPI_Allreduce' "$top/one" && diff "$top/one" "$top/several"
+}
+if command -v mpicc.openmpi >/dev/null && command -v mpicc.mpich >/dev/null &&
+    [ -e "$B/libmsprobe_mpi_openmpi.so" ] && [ -e "$B/libmsprobe_mpi_mpich.so" ]; then
+    check 'a program of MPICH analysed under Open MPI' crosses mpich openmpi
+    check 'a program of Open MPI analysed under MPICH' crosses openmpi mpich
+else
+    echo 'skip one flavour under the other: both have to be installed'
+fi
+
 # One of three processes is killed at its start, while the others wait for it.
 killed_at_start() { # flavour command...
     flavour=$1

@@ -90,6 +90,35 @@ else
     echo 'skip a user id without a name: not root, or the build is closed to others'
 fi
 
+# ---- shared file systems -------------------------------------------------------------
+
+# A library that makes a disk be another machine's, or fail: tests/programs/broken_disk.c.
+shim=$build/tests/programs/broken_disk.so
+on_disk_of() { LD_PRELOAD=$shim record "$scratch/$run"; }
+far_away() { run=far BROKEN_KIND=network on_disk_of && holds "$scratch/far" 1 20 && ! ls "$scratch/far" | grep 'tmp$'; }
+# What the recorder could not keep is told, and the program ends as it would without it.
+went_stale() {
+    run=gone BROKEN_KIND=rename BROKEN_AFTER=2 BROKEN_ERRNO=116 on_disk_of 2>complaints
+    status=$?
+    cat complaints
+    [ "$status" -eq 0 ] && grep 'Stale file handle; records are dropped' complaints
+}
+# The file server's clock is hours ahead of this machine's, or behind: a report is the same, and later records are seen.
+skewed() { # how touch says when
+    record "$scratch/skew" && "$build/msprobe" report "$scratch/skew" >straight || return 1
+    find skew -type f -exec touch -d "$1" {} + && "$build/msprobe" report "$scratch/skew" >crooked || return 1
+    grep -v ' in [0-9.]* [mu]*s' straight >a && grep -v ' in [0-9.]* [mu]*s' crooked | diff a - || return 1
+    RANK=1 WORLD_SIZE=2 record "$scratch/skew" 2>/dev/null && holds "$scratch/skew" 2 40 && rm -rf skew
+}
+if [ -e "$shim" ]; then
+    check 'a folder of another machine, without files that have no name: marks are recorded and reported' far_away
+    check 'handles of files become stale: it is told, and the program does not notice' went_stale
+else
+    echo 'skip shared file systems: broken_disk.so was not built'
+fi
+check 'file times are 5 hours ahead: the report is the same, and what comes later is seen' skewed '5 hours'
+check 'file times are 5 hours behind: the report is the same, and what comes later is seen' skewed '5 hours ago'
+
 # ---- a rank that comes back ----------------------------------------------------------
 
 comes_back() {
