@@ -4,7 +4,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _auto, _probe
-from msprobe.pytorch import _compilers, _modules, _optimizer
+from msprobe.pytorch import _compilers, _fast_path, _modules, _optimizer
 from msprobe.pytorch._debugger import PrecisionDebugger
 
 
@@ -13,6 +13,8 @@ _CALLS = 3  # a group of watched functions
 
 class _Watch(_auto.Watch):
     def called(self, module, _when=None):
+        if _fast_path.is_deciding():
+            _fast_path.put_back()
         # not a compiler's own module around the model, nor one whose base class the program has not initialised
         if not _modules.is_read() and "_modules" in object.__getattribute__(module, "__dict__"):
             super().called(module)
