@@ -78,6 +78,7 @@ _set_callback = getattr(_set_callback, "set_eval_frame", None)
 _threads = getattr(sys.modules.get("torch._guards"), "_TLS", None)  # compile_context: what a thread compiles
 _read = []  # watched functions that a compiler reads into its graphs
 _inside = set()  # threads that run compiled code
+_listeners = []
 
 
 def _enters(callback, _when):
@@ -88,15 +89,28 @@ def _enters(callback, _when):
     elif getattr(_threads, "compile_context", None) is None:
         _inside.discard(threading.get_ident())
     if bool(_inside) is not was_inside:
-        _probe.rest(not was_inside, _read)
+        for listener in _listeners:
+            listener(not was_inside)
+
+
+def listen(listener):
+    """Has a function told when a first thread begins to run compiled code, with True, and when the last has ended."""
+    if _set_callback is None or listener in _listeners:
+        return
+    _listeners.append(listener)
+    _probe.watch(_set_callback, _enters, _ENTRY, 1)
+    _probe.watching(True, _ENTRY)
+    if _inside:
+        listener(True)
+
+
+def _let_rest(is_on):
+    _probe.rest(is_on, _read)
 
 
 def is_read(func):
     """Takes note of a watched function that a compiler reads into its graphs."""
-    if _set_callback is None or not isinstance(func, types.FunctionType) or any(func is known for known in _read):
-        return
-    _read.append(func)
-    _probe.watch(_set_callback, _enters, _ENTRY, 1)
-    _probe.watching(True, _ENTRY)
-    if _inside:
-        _probe.rest(True, [func])
+    if isinstance(func, types.FunctionType) and not any(func is known for known in _read):
+        _read.append(func)
+        listen(_let_rest)
+        _let_rest(bool(_inside))

@@ -471,6 +471,8 @@ class _Model:
         self.modules = [_Hooked(module, path, backward) for path, module in _named(model, prefix)]
         self.entries = [one.entry for one in self.modules]
         self.is_put = self.with_gradients = False
+        for chunk in _chunks(model):
+            _fast_path.know(chunk)
 
     def is_of(self, model):
         chunks = _chunks(model)
