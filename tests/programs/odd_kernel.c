@@ -78,7 +78,9 @@ static int descriptors_that_travel_through_a_socket(void)
     } control = {{0}};
     char byte = 'x';
     struct iovec one = {&byte, 1};
-    struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = &control,
+    struct msghdr m = {.msg_iov = &one,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
                        .msg_controllen = sizeof control};
     if (pid == 0) {
         mark_often(100);
@@ -102,7 +104,8 @@ static int events_timers_and_watches(void)
         watch = inotify_init1(0);
     struct itimerspec soon = {.it_value = {0, 1000000}};
     timerfd_settime(timer, 0, &soon, NULL);
-    printf("%d %d %d %d %d\n", ready, event, timer, watch, inotify_add_watch(watch, "/", IN_CREATE));
+    printf("%d %d %d %d %d\n", ready, event, timer, watch,
+           inotify_add_watch(watch, "/", IN_CREATE));
     int fds[] = {event, timer};
     for (int i = 0; i < 2; i++) {
         struct epoll_event about = {.events = EPOLLIN, .data.fd = fds[i]};
@@ -130,10 +133,10 @@ static int a_ring_of_requests(void)
         printf("no ring\n");
         return 0;
     }
-    char *sq = mmap(NULL, p.sq_off.array + 4 * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED, (int)ring,
-                    IORING_OFF_SQ_RING);
-    struct io_uring_sqe *e = mmap(NULL, 4 * sizeof *e, PROT_READ | PROT_WRITE, MAP_SHARED, (int)ring,
-                                  IORING_OFF_SQES);
+    char *sq = mmap(NULL, p.sq_off.array + 4 * sizeof(unsigned), PROT_READ | PROT_WRITE, MAP_SHARED,
+                    (int)ring, IORING_OFF_SQ_RING);
+    struct io_uring_sqe *e =
+        mmap(NULL, 4 * sizeof *e, PROT_READ | PROT_WRITE, MAP_SHARED, (int)ring, IORING_OFF_SQES);
     e[0].opcode = IORING_OP_NOP;
     ((unsigned *)(void *)(sq + p.sq_off.array))[0] = 0;
     __atomic_store_n((unsigned *)(void *)(sq + p.sq_off.tail), 1, __ATOMIC_RELEASE);
@@ -158,7 +161,8 @@ static void *answer_faults(void *arg)
         return NULL;
     char *filled = aligned_alloc((size_t)f->size, (size_t)f->size);
     memset(filled, 'a', (size_t)f->size);
-    struct uffdio_copy copy = {.dst = (uintptr_t)f->page, .src = (uintptr_t)filled, .len = (uint64_t)f->size};
+    struct uffdio_copy copy = {
+        .dst = (uintptr_t)f->page, .src = (uintptr_t)filled, .len = (uint64_t)f->size};
     mark_often(10);
     ioctl(f->fd, UFFDIO_COPY, &copy);
     free(filled);
@@ -189,7 +193,8 @@ static int memory_that_is_unmapped_and_protected_around_marks(void)
 {
     size_t size = 64 << 20;
     for (int i = 0; i < 20; i++) {
-        char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         mark_often(100);
         mprotect(p, size / 2, PROT_NONE);
         madvise(p + size / 2, size / 2, MADV_DONTNEED);
@@ -204,7 +209,8 @@ static int memory_that_is_unmapped_and_protected_around_marks(void)
 
 static int an_object_that_gets_its_memory_elsewhere(void)
 {
-    struct rlimit little = {.rlim_cur = 8192, .rlim_max = 8192}, data = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    struct rlimit little = {.rlim_cur = 8192, .rlim_max = 8192},
+                  data = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
     printf("%d\n", setrlimit(RLIMIT_MEMLOCK, &little));
     mark_often(10);
     printf("%d\n", setrlimit(RLIMIT_DATA, &data));
@@ -224,7 +230,8 @@ static int children_made_by_clone3_and_awaited_by_descriptor(void)
     mark_often(10);
     fflush(stdout);
     int pidfd = -1;
-    struct clone_args args = {.flags = CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
+    struct clone_args args = {
+        .flags = CLONE_PIDFD, .pidfd = (uintptr_t)&pidfd, .exit_signal = SIGCHLD};
     long pid = syscall(SYS_clone3, &args, sizeof args);
     if (pid == 0) {
         mark_often(100);
@@ -316,7 +323,8 @@ static int a_futex_and_a_robust_mutex(void)
     pthread_mutexattr_init(&attr);
     pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
     pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-    pthread_mutex_t *m = mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutex_t *m =
+        mmap(NULL, sizeof *m, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_mutex_init(m, &attr);
     fflush(stdout);
     pid_t pid = fork();
@@ -349,7 +357,8 @@ static int functions_chosen_as_the_program_loads(void)
 {
     mark_often(10);
     printf("%d %d\n", chosen(), dlsym(RTLD_DEFAULT, "strlen") != NULL);
-    printf("%ld %ld %d\n", getauxval(AT_PAGESZ), getauxval(AT_SECURE), getauxval(AT_SYSINFO_EHDR) != 0);
+    printf("%ld %ld %d\n", getauxval(AT_PAGESZ), getauxval(AT_SECURE),
+           getauxval(AT_SYSINFO_EHDR) != 0);
     return 0;
 }
 
@@ -374,7 +383,8 @@ static int mappings_of_the_program_itself(void)
     fclose(f);
     printf("%d %d\n", found > 5, with_code);
     Dl_info about;
-    printf("%d %d\n", dladdr((void *)mappings_of_the_program_itself, &about) != 0, about.dli_sname == NULL);
+    printf("%d %d\n", dladdr((void *)mappings_of_the_program_itself, &about) != 0,
+           about.dli_sname == NULL);
     return 0;
 }
 
