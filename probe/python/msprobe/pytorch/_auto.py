@@ -39,9 +39,9 @@ def attach(config):
         return
     _compilers.skip_functions()  # the first step may begin inside compiled code
     _optimizer.watch_for_good()
-    _modules.watch_for_good()
     if _modules.VERSION < (2, 1):  # where the function is watched for exceptions
         register_module_forward_pre_hook(lambda module, _args: watch.called(module))
     else:  # compilers warn of hooks of all modules
         _probe.watch(torch.nn.Module.__call__, watch.called, _CALLS, _modules.BEFORE)
         _probe.watching(True, _CALLS)
+    _modules.watch_for_good()  # after the watch of calls, which a function can have one of
