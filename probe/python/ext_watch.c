@@ -36,6 +36,7 @@ struct watched {
     vectorcallfunc *call;    /* where it keeps what is called */
     bool is_ours;            /* its calls come here now */
     bool is_object;          /* its calls come by way of the __call__ of its class */
+    bool rests;              /* it is watched, and has its own type for a while: see rest() */
     unsigned tells;          /* bits of enum when: op(first argument, when) is called then */
 };
 
@@ -44,7 +45,7 @@ static struct watched *all[WATCHED_MAX];
 static unsigned count;
 /* Places of the first function of a group and behind the last: a group is switched at every step, and all
  * functions of PyTorch are a thousand. */
-enum { GROUPS = 5 };
+enum { GROUPS = 7 };
 static struct span {
     unsigned first, end;
 } spans[GROUPS];
@@ -481,7 +482,7 @@ static void begin(struct watched *w)
 {
     if (w->ours == NULL || Py_TYPE(w->func) != w->was) /* other code has changed it */
         w->ours = derived(w->func, &w->call);
-    if (w->ours != NULL) {
+    if (w->ours != NULL && !w->rests) {
         *w->call = watched_call;
         Py_SET_TYPE(w->func, w->ours);
     }
@@ -648,6 +649,28 @@ static PyObject *watching(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* rest(on, functions): gives functions their own types while on, whether or not they are watched meanwhile. */
+static PyObject *rest(PyObject *module, PyObject *args)
+{
+    int is_on;
+    PyObject *list;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "pO!", &is_on, &PyList_Type, &list))
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); i++) {
+        struct watched *w = *slot_of(key_of(PyList_GET_ITEM(list, i)));
+        if (w == NULL || w->rests == (is_on != 0))
+            continue;
+        const bool is_watched = w->is_ours;
+        if (is_watched)
+            end(w);
+        w->rests = is_on != 0;
+        if (is_watched)
+            begin(w);
+    }
+    Py_RETURN_NONE;
+}
+
 /* twin(method): an equal method of the same type that is not watched */
 static PyObject *twin(PyObject *module, PyObject *method)
 {
@@ -660,6 +683,7 @@ static PyObject *twin(PyObject *module, PyObject *method)
 PyMethodDef ext_watch_functions[] = {
     {"watch", watch, METH_VARARGS, "watch(function, op, group=0, tells=0) -> can it be watched?"},
     {"watching", watching, METH_VARARGS, "watching(on, group=0, function): are calls seen?"},
+    {"rest", rest, METH_VARARGS, "rest(on, functions): they have their own types for a while"},
     {"spare_operator", ext_slot_spare, METH_VARARGS,
      "spare_operator(type, name): the operator is not recorded as a call of its method"},
     {"past", past, METH_VARARGS, "past(function, args, kwargs): what it gives by itself"},

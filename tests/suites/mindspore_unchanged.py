@@ -5,8 +5,8 @@
     LEVELS="mix L0"  TASKS="statistics"   only these
     DRAW=TEXT                             of each way one case, drawn by this text; without it, all
 
-Every way of mindspore_ways.py, mindspore_ways_odd.py and mindspore_ways_more.py, times levels and tasks, times a
-program that calls the debugger and one that knows nothing of it (`msprobe run --dump`).  What is compared: losses, gradients,
+Every way of mindspore_ways.py, mindspore_ways_odd.py, mindspore_ways_more.py and mindspore_ways_deep.py, times levels
+and tasks, times a program that calls the debugger and one that knows nothing of it (`msprobe run --dump`).  What is compared: losses, gradients,
 parameters, and what every generator of random numbers gives afterwards.
 
 The framework's threads do not survive a fork, and are not there before the first operator: one
@@ -216,6 +216,7 @@ def check_way(name):
 
 def main():
     import mindspore  # noqa: F401 what a child needs
+    import mindspore_ways_deep  # noqa: F401 registers its ways
     import mindspore_ways_more  # noqa: F401 registers its ways
     import mindspore_ways_odd  # noqa: F401 registers its ways
     from mindspore_ways import WAYS

@@ -48,13 +48,15 @@ done
 for way in $([ -z "$ends" ] || "$ends" list); do
     check "$way" alike sh -c '"$0" "$@"; exit $?' "$ends" "$way"
 done
-if $cc -w -O1 -D_GNU_SOURCE -I. -o "$scratch/systems" tests/programs/odd_systems.c -lpthread -ldl -lm 2>"$said"; then
-    for way in $("$scratch/systems" list); do
-        check "$way" alike sh -c '"$0" "$@"; exit $?' "$scratch/systems" "$way"
-    done
-else
-    echo "skip odd_systems: this system has no such headers"
-fi
+for more in odd_systems odd_kernel; do
+    if $cc -w -O1 -D_GNU_SOURCE -I. -o "$scratch/more" "tests/programs/$more.c" -lpthread -ldl -lm 2>"$said"; then
+        for way in $("$scratch/more" list); do
+            check "$way" alike sh -c '"$0" "$@"; exit $?' "$scratch/more" "$way"
+        done
+    else
+        echo "skip $more: this system has no such headers"
+    fi
+done
 # A script that names its interpreter, an environment that is empty, and an auditor of the linker.
 printf '#!/bin/sh\n"%s" "$1"; echo $?\nexec "%s" descriptors\n' "$odd" "$odd" >"$scratch/script"
 chmod +x "$scratch/script"

@@ -204,7 +204,10 @@ class BaseDebugger:
                 self._setup()
         if self._info["level"] != "L0" and collects is not self._functions.are_put():
             self._functions.put_all() if collects else self._functions.take_all()
+        self._is_put |= collects
         return collects
+
+    _is_put = False  # hooks may be in the program, also when a step is over that nobody has stopped
 
     def _find_rank(self):
         if self._known_rank is not None:
@@ -267,12 +270,13 @@ class BaseDebugger:
     def stop(cls):
         """Collect no more until the next start."""
         self = cls._get()
-        if _probe.idle():
+        if _probe.idle() and not self._is_put:
             return
         with BaseDebugger._lock:
             self._find_rank()
             _probe.stop()
             self._after_stop()
+            self._is_put = False
 
     forward_backward_dump_end = stop
 

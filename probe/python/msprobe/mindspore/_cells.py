@@ -15,8 +15,8 @@ WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
 _ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
-_hooked = []  # (model, its cells: _Hooked)
-_watched = set()  # (path, name, id of the parameter)
+_hooked = []  # (weak references to a model or its chunks, its cells: _Hooked); no model is kept alive
+_watched = {}  # (path, name) -> the parameters that have a hook, as weak references
 watchers = weakref.WeakSet()  # others with hooks, which their without_hooks() removes
 
 
@@ -25,6 +25,15 @@ def check(model):
     if not models or not all(isinstance(m, nn.Cell) for m in models):
         raise ValueError("model: expected a mindspore.nn.Cell or a list of them, as the levels L0 "
                          f"and mix need; found {type(model).__name__}")
+
+
+def _chunks(models):
+    return [models] if isinstance(models, nn.Cell) else list(models)
+
+
+def _is_of(references, models):
+    chunks = _chunks(models)
+    return len(chunks) == len(references) and all(r() is chunk for r, chunk in zip(references, chunks))
 
 
 def _named(models, prefix):
@@ -41,8 +50,7 @@ def _named(models, prefix):
 
 def all_cells(models):
     """Returns all cells of the models, the models included."""
-    return [cell for model in ([models] if isinstance(models, nn.Cell) else models)
-            for _, cell in model.cells_and_names()]
+    return [cell for model in _chunks(models) for _, cell in model.cells_and_names()]
 
 
 def _stand_in(*_args):
@@ -89,7 +97,7 @@ class _Hooked:
     __slots__ = ("path", "cell", "hook", "entries", "is_put")
 
     def __init__(self, path, cell, watcher):
-        self.path, self.cell = path, cell
+        self.path, self.cell = path, weakref.ref(cell)
         self.hook, handles = _hook_cell(cell, path, watcher)
         keys = [handle.handle_id for handle in handles]
         self.entries = [(name, key, getattr(cell, name)[key]) for name in _TABLES for key in keys
@@ -97,43 +105,48 @@ class _Hooked:
         self.is_put = True
 
     def put(self):
-        if self.is_put:
+        cell = self.cell()
+        if self.is_put or cell is None:
             return
         self.is_put = True
         for name, key, value in self.entries:
-            table = getattr(self.cell, name)
+            table = getattr(cell, name)
             table[key] = value
             if name == "_forward_hook":
                 table.move_to_end(key, last=False)
 
     def take(self):
         self.is_put = False
-        for name, key, _ in self.entries:
-            getattr(self.cell, name).pop(key, None)
+        cell = self.cell()
+        for name, key, _ in self.entries if cell is not None else ():
+            getattr(cell, name).pop(key, None)
 
 
 def _watch_parameters(cell, path, hook):
     params = [(n, p) for n, p in cell._params.items() if p is not None and p.requires_grad]
-    new = [(i, n, p) for i, (n, p) in enumerate(params) if (path, n, id(p)) not in _watched]
+    new = [(i, n, p) for i, (n, p) in enumerate(params) if not any(r() is p for r in _watched.get((path, n), ()))]
     grads = _probe.Grads(hook, len(params)) if new else None
     for index, name, parameter in new:
-        _watched.add((path, name, id(parameter)))
-        parameter.register_hook(in_turn(_probe.Grad(grads, index, name, parameter, None)))
+        alive = [reference for reference in _watched.get((path, name), ()) if reference() is not None]
+        _watched[path, name] = [*alive, weakref.ref(parameter)]
+        parameter.register_hook(in_turn(_probe.Grad(grads, index, name, None, None)))
 
 
 def hook_model(model, with_gradients, prefix=""):
     """Hooks a model until collecting stops; its parameters are checked at each call, since they can be replaced.
 
     The structure has backwards of cells even when no gradients are dumped."""
-    known = next((cells for m, cells in _hooked if m is model), None)
+    _hooked[:] = [(references, cells) for references, cells in _hooked if any(r() is not None for r in references)]
+    known = next((cells for references, cells in _hooked if _is_of(references, model)), None)
     if known is None:
         watcher = Watcher()
         known = [_Hooked(path, cell, watcher) for path, cell in _named(model, prefix)]
-        _hooked.append((model, known))
+        _hooked.append(([weakref.ref(chunk) for chunk in _chunks(model)], known))
     for one in known:
         one.put()
-        if with_gradients and one.cell._params:
-            _watch_parameters(one.cell, one.path, one.hook)
+        cell = one.cell()
+        if with_gradients and cell is not None and cell._params:
+            _watch_parameters(cell, one.path, one.hook)
 
 
 def hook_known():
@@ -157,7 +170,7 @@ def hook_one(cell, name, with_gradients):
     """Hooks a cell under a name given by the program; a cell of a known model keeps its name."""
     if not isinstance(cell, nn.Cell):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
-    if any(cell is one.cell for _, known in _hooked for one in known if one.is_put):
+    if any(cell is one.cell() for _, known in _hooked for one in known if one.is_put):
         return
     hook, handles = _hook_cell(cell, name, Watcher())
     _dumped.extend(handles)
@@ -197,7 +210,8 @@ def without(hooks):
 
 def without_hooks():
     """Removes the hooks of msprobe from all cells until the returned function is called."""
-    cells = {id(cell): cell for model, _ in _hooked for cell in all_cells(model)}
+    models = [model for references, _ in _hooked for model in (r() for r in references) if model is not None]
+    cells = {id(cell): cell for cell in all_cells(models)}
     cells.update((id(cell), cell) for cell in _alone)
     dicts = [d for cell in cells.values() for d in (cell._forward_pre_hook, cell._forward_hook)]
     back = [put for put in map(without, dicts) if put is not None]

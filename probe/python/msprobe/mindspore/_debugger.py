@@ -140,7 +140,7 @@ class PrecisionDebugger(BaseDebugger):
     def stop(cls):
         """Collect no more until the next start."""
         _graphs.end_traces()
-        if not _probe.idle():
+        if not _probe.idle() or cls._get()._is_put:
             _tensors.executor().sync()
             _gradients.settle()
             super().stop()

@@ -4,7 +4,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _auto, _probe
-from msprobe.pytorch import _compilers, _modules, _optimizer
+from msprobe.pytorch import _compilers, _fast_path, _modules, _optimizer
 from msprobe.pytorch._debugger import PrecisionDebugger
 
 
@@ -13,6 +13,8 @@ _CALLS = 3  # a group of watched functions
 
 class _Watch(_auto.Watch):
     def called(self, module, _when=None):
+        if _fast_path.is_deciding():
+            _fast_path.put_back()
         # not a compiler's own module around the model, nor one whose base class the program has not initialised
         if not _modules.is_read() and "_modules" in object.__getattribute__(module, "__dict__"):
             super().called(module)
@@ -37,9 +39,9 @@ def attach(config):
         return
     _compilers.skip_functions()  # the first step may begin inside compiled code
     _optimizer.watch_for_good()
-    _modules.watch_for_good()
     if _modules.VERSION < (2, 1):  # where the function is watched for exceptions
         register_module_forward_pre_hook(lambda module, _args: watch.called(module))
     else:  # compilers warn of hooks of all modules
         _probe.watch(torch.nn.Module.__call__, watch.called, _CALLS, _modules.BEFORE)
         _probe.watching(True, _CALLS)
+    _modules.watch_for_good()  # after the watch of calls, which a function can have one of

@@ -7,6 +7,7 @@ import torch
 
 from msprobe import _probe
 from msprobe._values import items_of
+from msprobe.pytorch import _fast_path
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK, is_traced
 
 VERSION = tuple(int(n) for n in torch.__version__.split("+")[0].split(".")[:2])
@@ -470,6 +471,8 @@ class _Model:
         self.modules = [_Hooked(module, path, backward) for path, module in _named(model, prefix)]
         self.entries = [one.entry for one in self.modules]
         self.is_put = self.with_gradients = False
+        for chunk in _chunks(model):
+            _fast_path.know(chunk)
 
     def is_of(self, model):
         chunks = _chunks(model)
@@ -588,9 +591,10 @@ _around = ()  # functions that are watched
 
 def _readers():
     """Returns the functions that read a whole model and that the program has loaded. The exporter of ONNX and counters of
-    operations trace by the third; a compiler gives a model with hooks other inputs, which its exporters refuse."""
+    operations trace by the third; a compiler gives a model with hooks other inputs, which its exporters refuse, and
+    graphs of a device refuse modules with hooks."""
     found = [torch.jit.script, torch.jit.trace, torch.jit._get_trace_graph, torch.jit.trace_module]
-    for module, name in (("torch.export", "export"), ("torch._dynamo", "export"),
+    for module, name in (("torch.cuda.graphs", "make_graphed_callables"), ("torch.export", "export"), ("torch._dynamo", "export"),
                          ("torch._export", "capture_pre_autograd_graph")):
         found.append(getattr(sys.modules.get(module), name, None))
     return found
@@ -605,6 +609,8 @@ def watch_around():
         call, save, *readers = around
         if not _ALWAYS_CALLED:
             _probe.watch(call, _has_raised, _AROUND, RAISED)
+        else:  # which has the layers that look for hooks
+            _fast_path.watch(_set_aside, _AROUND)
         for func in filter(None, readers):
             _probe.watch(func, _is_reading, _AROUND, BEFORE | RETURNED | RAISED)
         _probe.watch(save, _is_saving, _AROUND, BEFORE | RETURNED | RAISED)
@@ -679,6 +685,26 @@ def _is_saving(value, when):
     """Removes all hooks while a whole model is saved: its file is then that of a training without a dump."""
     if issubclass(type(value), torch.nn.Module):
         _is_reading(value, when)
+
+
+def _set_aside(module):
+    """Takes the hooks of a module and of those below it away; returns a function that puts back those whose model has
+    not been left meanwhile."""
+    below = {id(part) for part in module.modules()}
+    known = [(one, [entry for entry in one.entries if id(entry[0]()) in below]) for one in _hooked if one.is_put]
+    monitors = list(_onlookers)
+    for _, entries in known:
+        _probe.take_hooks(entries, _DICTS)
+    for monitor in monitors:
+        monitor.set_aside()
+
+    def put_back():
+        for monitor in monitors:
+            monitor.put_back()
+        for one, entries in known:
+            if one.is_put:
+                _probe.put_hooks(entries, _DICTS)
+    return put_back
 
 
 _dumped = []  # modules hooked by module_dump

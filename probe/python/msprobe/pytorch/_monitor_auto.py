@@ -13,7 +13,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from msprobe import _monitor, _probe
-from msprobe.pytorch import _compilers, _modules
+from msprobe.pytorch import _compilers, _fast_path, _modules
 from msprobe.pytorch._monitor import TrainerMon, _is_untouchable, _owned
 
 _CALLS = 4  # a group of watched functions
@@ -52,6 +52,8 @@ class _Watch:
         self._is_over = False
 
     def called(self, module, _when=None):
+        if _fast_path.is_deciding():
+            _fast_path.put_back()
         known = self._parts.get(id(module))
         if known is not None and known() is module:
             return

@@ -8,6 +8,7 @@ import torch
 
 from msprobe import _probe
 from msprobe._roots import has_stepped, rooted
+from msprobe.pytorch import _compilers
 
 _ROOTS = 2  # a group of watched functions
 _Optimizer = torch.optim.Optimizer
@@ -56,6 +57,7 @@ def watch():
         func = getattr(torch.nn.utils, name, None)
         if func is not None:
             _probe.watch(func, _in_clipping, _ROOTS)
+            _compilers.is_read(func)
     _probe.watching(True, _ROOTS)
 
 

@@ -12,7 +12,7 @@ import torch
 
 from msprobe import _probe
 from msprobe._places import Places, owner_of
-from msprobe.pytorch import _apis, _distributed
+from msprobe.pytorch import _apis, _compilers, _distributed
 
 _FUNCTION = type(lambda: None)
 _SLOT = type(int.__add__)
@@ -49,6 +49,8 @@ def watch_custom(func, prefix, name, group):
     elif isinstance(getattr(func, "__self__", None), type):
         return None  # a method of a class in C: another object each time
     can = not isinstance(func, type) and _probe.watch(func, wrapper(func, prefix, name, owner), group)
+    if can:
+        _compilers.is_read(func)
     return func if can else None
 
 
