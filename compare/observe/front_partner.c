@@ -55,7 +55,7 @@ bool observe__front_is_alike(const struct observe__front *f, const struct read__
                              const struct read__value *b)
 {
     return read__is_tensor(a) && read__is_tensor(b) && a->n == b->n && a->kind == b->kind &&
-           observe__value_gap(a, b) < f->p->alike;
+           observe__identity_gap(a, b) < f->p->alike;
 }
 
 /* Tells whether a row is an input that is a parameter's value, or one that is none. */

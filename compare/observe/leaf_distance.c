@@ -102,6 +102,26 @@ double observe__value_gap(const struct read__value *g, const struct read__value 
     return fmin(e, 2);
 }
 
+/* Elements of values that are alike by their statistics differ by more than these: rounding averages out in a norm
+ * and a mean. */
+static const double elements_times = 10;
+
+static bool is_sketched(const struct read__value *v)
+{
+    return v->sketch[0] != 0 || v->sketch[1] != 0;
+}
+
+double observe__identity_gap(const struct read__value *g, const struct read__value *t)
+{
+    const double e = observe__value_gap(g, t), norm = fmax(norm_of(g), norm_of(t));
+    double sum = 0;
+    if (!is_sketched(g) || !is_sketched(t) || g->n != t->n || !(norm > 0))
+        return e;
+    for (unsigned k = 0; k < READ__SKETCH; k++)
+        sum += ((double)g->sketch[k] - t->sketch[k]) * ((double)g->sketch[k] - t->sketch[k]);
+    return fmin(fmax(e, sqrt(sum / READ__SKETCH) / norm / elements_times), 2);
+}
+
 /* ---- patterns ------------------------------------------------------------ */
 
 static bool close_to(double a, double b, double scale)
@@ -327,8 +347,8 @@ struct pair {
     double *x[2];
 };
 
-static enum ms_rc open_side(const struct probe_dump *d, const char *dir, uint32_t row,
-                            struct probe_tensor *t, struct ms_err *err)
+enum ms_rc observe__open_tensor(const struct probe_dump *d, const char *dir, uint32_t row,
+                                struct probe_tensor *t, struct ms_err *err)
 {
     struct probe_leaf leaf;
     probe_row_leaf(d, &d->rows.p[row], &leaf);
@@ -421,9 +441,9 @@ static enum ms_rc measure_rows(const struct cmp *c, uint32_t golden_row, uint32_
     struct ms_err why = {0};
     *facts = (struct observe__facts){0};
     ms_assert(golden_row < c->rows.b.dump->rows.n && target_row < c->rows.t.dump->rows.n);
-    enum ms_rc rc = open_side(c->rows.b.dump, c->rows.b_dir, golden_row, &p.t[0], &why);
+    enum ms_rc rc = observe__open_tensor(c->rows.b.dump, c->rows.b_dir, golden_row, &p.t[0], &why);
     if (rc == MS_OK)
-        rc = open_side(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
+        rc = observe__open_tensor(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
     if (rc == MS_OK)
         rc = measure_pair(&p, any_shape, facts, err);
     else if (rc != MS_E_NOMEM)

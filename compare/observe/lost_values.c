@@ -7,6 +7,7 @@
 #include "compare/observe/leaf_distance.h"
 #include "compare/observe/node_facts.h"
 #include "compare/observe/value_shelf.h"
+#include "compare/observe/value_sketch.h"
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
@@ -64,7 +65,7 @@ static bool any_before(const struct walk *w, uint32_t node, unsigned depth,
         const struct read__value *in = &w->s->value[i];
         if (observe__is_output(&w->s->dump->rows.p[i]) || !read__is_tensor(in))
             continue;
-        if (in->kind == v->kind && in->n == v->n && observe__value_gap(in, v) < w->other->slack)
+        if (in->kind == v->kind && in->n == v->n && observe__identity_gap(in, v) < w->other->slack)
             return true;
         if (depth != 0 && maker < node && (w->loss[maker] & OBSERVE__LOST) &&
             any_before(w, maker, depth - 1, v))
@@ -282,7 +283,19 @@ static double slack_behind_logs(const struct observe__side *s, const struct obse
     return slack;
 }
 
-enum ms_rc observe__find_lost(struct observe__part *p, const struct observe__side side[2],
+static enum ms_rc walk_sides(struct observe__part *p, struct walk w[2], struct ms_err *err)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(walk_side(&w[s], p->arena, err));
+        p->losses[s] = w[s].loss;
+        p->last_forward[s] =
+            w[s].last != OBSERVE__NONE ? w[s].s->dump->rows.p[w[s].last].node : OBSERVE__NONE;
+    }
+    return MS_OK;
+}
+
+enum ms_rc observe__find_lost(struct observe__part *p, const struct cmp *c,
+                              const struct observe__side side[2], struct ms_pool *pool,
                               struct ms_err *err)
 {
     struct observe__shelf shelves[2] = {{.slack = alike[p->frameworks]},
@@ -296,13 +309,11 @@ enum ms_rc observe__find_lost(struct observe__part *p, const struct observe__sid
     p->alike = fmax(shelves[0].slack, alike[1]);
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
                         {.s = &side[1], .other = &shelves[0]}};
-    for (unsigned s = 0; s < 2; s++) {
-        MS_TRY(walk_side(&w[s], p->arena, err));
-        p->losses[s] = w[s].loss;
-        p->last_forward[s] =
-            w[s].last != OBSERVE__NONE ? side[s].dump->rows.p[w[s].last].node : OBSERVE__NONE;
-    }
+    MS_TRY(walk_sides(p, w, err));
     MS_TRY(do_starts_differ(p, side, err));
     p->ends_differ = do_ends_differ(&w[0], &w[1], shelves[0].slack);
-    return MS_OK;
+    if (!p->ends_differ || p->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    MS_TRY(observe__sketch_values(c, side, pool, err));
+    return walk_sides(p, w, err);
 }

@@ -720,7 +720,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     if (!p->cross && p->mode != PROBE_MODE_MD5)
         MS_TRY(observe__compare_updates(p, o->side, err));
     if (p->cross && p->mode != PROBE_MODE_MD5) {
-        MS_TRY(observe__find_lost(p, o->side, err));
+        MS_TRY(observe__find_lost(p, o->c, o->side, o->pool, err));
         MS_TRY(observe__weigh_updates(p, o->side, err));
         MS_TRY(observe__find_parting(p, &o->q, err));
         MS_TRY(observe__find_backward_parting(

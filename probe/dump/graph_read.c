@@ -476,7 +476,7 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
     drop_empty(g);
     settle(g);
     if (rc == MS_OK)
-        rc = probe__match_expanded(g, err);
+        rc = probe__match_kernels(g, err);
     if (rc == MS_OK)
         rc = probe__number_values(g, err);
     for (size_t i = 0; i < g->kernels.n; i++)

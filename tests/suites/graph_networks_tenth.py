@@ -535,11 +535,11 @@ class Risk(Cell):
 
     def construct(self, x):
         if self.f == "risk_norm_behind":
-            h = self.norm(sixth.selu(self.one(x)))
+            h = self.norm(sixth.gelu(self.one(x)))
         elif self.f == "risk_relu":
             h = sixth.relu(self.norm(self.one(x)))
         else:
-            h = sixth.selu(self.norm(self.one(x)))
+            h = sixth.gelu(self.norm(self.one(x)))
         if self.f == "risk_bounded":
             return sixth.tanh(self.two(h))
         return self.two(h)
@@ -689,8 +689,8 @@ MISTAKES = {
     "sparse_root": ("sparse", "", "sqrt|add|abs"),
     "sparse_probe_stopped": ("sparse", "", "probe|detach|stop_?gradient|codes"),
     "sparse_few_heavy": ("sparse", "", "mul"),
-    "risk_norm_behind": ("survival", "risk", "norm|selu"),
-    "risk_relu": ("survival", "risk", "selu|relu"),
+    "risk_norm_behind": ("survival", "risk", "norm|gelu"),
+    "risk_relu": ("survival", "risk", "gelu|relu"),
     "risk_bounded": ("survival", "risk", "tanh"),
     "survival_all": ("survival", "", "cumsum|cum_?sum|sum|reduce_?sum"),
     "survival_later": ("survival", "", "flip|reverse.*|cumsum|cum_?sum"),
