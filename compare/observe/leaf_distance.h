@@ -38,8 +38,5 @@ struct observe__facts {
 };
 enum ms_rc observe__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
                                   struct observe__facts *facts, struct ms_err *err);
-/* Compares files of equal numbers of elements, whatever their shapes. */
-enum ms_rc observe__measure_flat(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                                 struct observe__facts *facts, struct ms_err *err);
 
 #endif

@@ -32,7 +32,8 @@ struct read__value {
     uint8_t kind, dtype;
     uint8_t known; /* bit set of the statistics that are present */
     int8_t grad;   /* requires_grad; -1: not recorded */
-    float sketch[READ__SKETCH]; /* of its elements, see observe/value_sketch.h; zeros: not computed */
+    float
+        sketch[READ__SKETCH]; /* of its elements, see observe/value_sketch.h; zeros: not computed */
 };
 
 struct read__values {

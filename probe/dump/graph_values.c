@@ -81,9 +81,9 @@ static uint32_t number_of_input(const struct numbering *m, const struct probe__k
     uint32_t maker = m->maker[in->value];
     if (number != MS_MAP_NONE || maker == MS_MAP_NONE)
         return number != MS_MAP_NONE ? number : in->value;
-    bool is_outside = a != NULL && (a->kind == PROBE__IR_CONSTANT ||
-                                    (a->kind == PROBE__IR_PARAMETER &&
-                                     m->g->kernels.p[maker].graph == k->graph));
+    bool is_outside =
+        a != NULL && (a->kind == PROBE__IR_CONSTANT ||
+                      (a->kind == PROBE__IR_PARAMETER && m->g->kernels.p[maker].graph == k->graph));
     number = is_outside ? MS_MAP_NONE : result_with(m, maker, in->value);
     return number != MS_MAP_NONE ? number : in->value;
 }
