@@ -453,6 +453,41 @@ static void blame_choice(struct observe__front *f)
         f->p->parting = next;
 }
 
+/* Returns the operator that makes, from a value which the partner reads and the node does not, what the node reads
+ * instead; OBSERVE__NONE: there is none. */
+static uint32_t maker_between(const struct observe__front *f, unsigned side, uint32_t node,
+                              uint32_t other)
+{
+    uint32_t row = observe__front_dump_of(f, side)->nodes.p[node].first_row, maker;
+    while ((maker = next_other_maker(f, side, node, other, &row)) != OBSERVE__NONE) {
+        const struct observe__side *s = f->q->side[side];
+        const struct probe_node *n = &s->dump->nodes.p[maker];
+        for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+            const struct read__value *v = &s->value[i];
+            if (observe__front_is_input(f, side, i, false) && v->n > 1 &&
+                observe__front_reads_value(f, 1 - side, other, v, false) &&
+                !observe__front_reads_value(f, side, node, v, false))
+                return maker;
+        }
+    }
+    return OBSERVE__NONE;
+}
+
+/* An operator too much or too little may make a value that both sides have: the square of a root is what the root was
+ * taken of. It reads what the partner of its reader reads. */
+static void blame_between(struct observe__front *f)
+{
+    const struct observe__parting at = f->p->parting;
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned side = 1 - i;
+        uint32_t maker = maker_between(f, side, at.node[side], at.node[1 - side]);
+        if (maker == OBSERVE__NONE || observe__front_is_view(f, side, maker))
+            continue;
+        f->p->parting = observe__front_part_at(side, maker, OBSERVE__NONE);
+        return;
+    }
+}
+
 /* Tells whether a node takes a part of the elements that it reads. */
 static bool is_slice(const struct observe__front *f, unsigned side, uint32_t node)
 {
@@ -679,5 +714,7 @@ enum ms_rc observe__find_parting(struct observe__part *p, const struct observe__
         return MS_OK;
     blame_choice(&f);
     blame_slice(&f);
+    if (p->parting.node[0] != OBSERVE__NONE && p->parting.node[1] != OBSERVE__NONE)
+        blame_between(&f);
     return MS_OK;
 }

@@ -41,6 +41,7 @@ struct walk {
     bool *is_read;   /* by node: a forward operator reads its result */
     uint32_t end;    /* nodes from here on are of the backward pass or behind it */
     uint32_t last;   /* row of the last result of the forward pass; OBSERVE__NONE: there is none */
+    bool is_bridged; /* on the way back: the end depends on a lost value from outside the dump */
 };
 
 /* Tells whether an input is lost. Values with infinities, as behind a mask, cannot be looked up: they are lost
@@ -131,8 +132,8 @@ static void look_up_node(struct walk *w, uint32_t node)
         w->loss[node] |= OBSERVE__LOST | OBSERVE__HIDES;
 }
 
-/* A result that nothing reads is at the end, or what reads it is not recorded. Of a graph all operators
- * are recorded. */
+/* A result that nothing reads is at the end, or what reads it is not recorded, as a concatenation of PyTorch: then a
+ * later operator reads a lost value from outside the dump. Of a graph all operators are recorded. */
 static void follow_back(struct walk *w, uint32_t node)
 {
     const struct probe_node *n = &w->s->dump->nodes.p[node];
@@ -141,10 +142,12 @@ static void follow_back(struct walk *w, uint32_t node)
         return;
     if (!w->is_read[node] && (is_end || !w->s->dump->is_graph))
         w->loss[node] |= OBSERVE__LASTS;
-    if (is_end)
+    if (is_end || (!w->is_read[node] && w->is_bridged))
         w->loss[node] |= OBSERVE__LASTS | OBSERVE__ENDS;
     if ((w->loss[node] & OBSERVE__LASTS) == 0)
         return;
+    w->is_bridged |=
+        !w->s->dump->is_graph && (~w->loss[node] & (OBSERVE__ENDS | OBSERVE__OUTSIDE)) == 0;
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         uint32_t maker = w->s->maker[i];
         if (!observe__is_output(&w->s->dump->rows.p[i]) && maker != OBSERVE__NONE && maker < node)
