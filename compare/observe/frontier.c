@@ -481,7 +481,11 @@ static void blame_between(struct observe__front *f)
     for (unsigned i = 0; i < 2; i++) {
         const unsigned side = 1 - i;
         uint32_t maker = maker_between(f, side, at.node[side], at.node[1 - side]);
-        if (maker == OBSERVE__NONE || observe__front_is_view(f, side, maker))
+        uint32_t mate = maker != OBSERVE__NONE ? f->q->mate[side][maker] : OBSERVE__NONE;
+        bool is_on_both =
+            mate != OBSERVE__NONE && observe__front_is_same_family(f, side, maker, mate);
+        if (maker == OBSERVE__NONE || is_on_both || observe__front_is_view(f, side, maker) ||
+            (f->p->losses[side][maker] & OBSERVE__LOST))
             continue;
         f->p->parting = observe__front_part_at(side, maker, OBSERVE__NONE);
         return;

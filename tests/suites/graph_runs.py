@@ -17,6 +17,7 @@ import traceback
 
 import graph_networks
 import graph_networks_eighth
+import graph_networks_eleventh
 import graph_networks_fifth
 import graph_networks_fourth
 import graph_networks_more
@@ -30,7 +31,8 @@ from graph_networks import FRAMEWORK, numbers
 TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
           "fourth": graph_networks_fourth, "fifth": graph_networks_fifth, "sixth": graph_networks_sixth,
           "seventh": graph_networks_seventh, "eighth": graph_networks_eighth,
-          "ninth": graph_networks_ninth, "tenth": graph_networks_tenth}
+          "ninth": graph_networks_ninth, "tenth": graph_networks_tenth,
+          "eleventh": graph_networks_eleventh}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))
