@@ -55,7 +55,7 @@ bool observe__front_is_alike(const struct observe__front *f, const struct read__
                              const struct read__value *b)
 {
     return read__is_tensor(a) && read__is_tensor(b) && a->n == b->n && a->kind == b->kind &&
-           observe__value_gap(a, b) < f->p->alike;
+           observe__identity_gap(a, b) < f->p->alike;
 }
 
 /* Tells whether a row is an input that is a parameter's value, or one that is none. */
@@ -269,13 +269,50 @@ static uint32_t twin_of(const struct observe__front *f, unsigned side, uint32_t 
     return OBSERVE__NONE;
 }
 
+/* Tells whether a node of an operator's family, which reads a lost value as the operator does, makes what the
+ * reader's partner reads. */
+static bool has_maker_like(const struct observe__front *f, unsigned side, uint32_t reader,
+                           uint32_t other)
+{
+    const struct observe__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[reader];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const uint32_t maker = s->maker[i];
+        if (observe__front_is_input(f, side, i, false) && maker < reader &&
+            observe__front_reads_lost(f, side, maker) &&
+            observe__front_is_same_family(f, side, maker, other))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether an operator that reads a lost value is another node's partner, as what reads its result shows: a sum at
+ * the end is not one at the begin. */
+static bool is_read_as_anothers(const struct observe__front *f, unsigned side, uint32_t node,
+                                uint32_t other)
+{
+    const struct probe_dump *d = observe__front_dump_of(f, 1 - side);
+    if (observe__front_reads_lost(f, side, node) || !observe__front_reads_lost(f, 1 - side, other))
+        return false;
+    for (uint32_t i = other + 1; i < d->nodes.n; i++) {
+        const uint32_t reader = f->q->mate[1 - side][i];
+        if (reader != OBSERVE__NONE && observe__front_is_touched(f, 1 - side, i) &&
+            observe__front_reads_from(f, 1 - side, i, other) &&
+            observe__front_is_same_family(f, side, reader, i) &&
+            !observe__front_reads_from(f, side, reader, node) &&
+            has_maker_like(f, side, reader, other))
+            return true;
+    }
+    return false;
+}
+
 /* Tells whether an operator of the same family is none of a node's: it reads more or fewer tensors, it is
- * another layer, or it reads a value that another node of its family reads. */
+ * another layer, it reads a value that another node of its family reads, or what another node makes is read instead. */
 static bool is_anothers(const struct observe__front *f, unsigned side, uint32_t node,
                         uint32_t other)
 {
     uint32_t twin = twin_of(f, 1 - side, other);
-    return (twin != OBSERVE__NONE && twin != node) ||
+    return (twin != OBSERVE__NONE && twin != node) || is_read_as_anothers(f, side, node, other) ||
            observe__front_count_inputs(f, side, node) !=
                observe__front_count_inputs(f, 1 - side, other) ||
            have_other_parameters(f, side, node, other) || is_of_parameter(f, side, node, other);

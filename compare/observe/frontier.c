@@ -278,6 +278,87 @@ static uint32_t join_of_branch(struct observe__front *f, unsigned side, uint32_t
     return is_join ? partner : OBSERVE__NONE;
 }
 
+/* Returns the maker of the first input of a node that an operator has made; OBSERVE__NONE: there is none. */
+static uint32_t first_maker(const struct observe__front *f, unsigned side, uint32_t node)
+{
+    const struct observe__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        if (observe__front_is_input(f, side, i, false) && s->maker[i] < node)
+            return s->maker[i];
+    }
+    return OBSERVE__NONE;
+}
+
+/* Returns a node, or the first one before it that is no view. */
+static uint32_t past_views(const struct observe__front *f, unsigned side, uint32_t node)
+{
+    while (node != OBSERVE__NONE && observe__front_is_view(f, side, node))
+        node = first_maker(f, side, node);
+    return node;
+}
+
+/* Tells whether nodes of both sides do to one value the same, with another operand, as a layer of values and one of
+ * keys: both are of one family, and so are the nodes before them up to those that read the value. */
+static bool are_variants(const struct observe__front *f, unsigned side, uint32_t node,
+                         uint32_t other)
+{
+    enum { STEPS = 4 };
+    for (unsigned i = 0; i < STEPS; i++) {
+        node = past_views(f, side, node);
+        other = past_views(f, 1 - side, other);
+        if (node == OBSERVE__NONE || other == OBSERVE__NONE ||
+            !observe__front_is_same_family(f, side, node, other))
+            return false;
+        if (observe__front_share_input(f, side, node, other, false))
+            return true;
+        node = first_maker(f, side, node);
+        other = first_maker(f, 1 - side, other);
+    }
+    return false;
+}
+
+/* Tells whether the marked chain to an operator ends with a variant of a node of the other side. */
+static bool ends_with_variant(const struct observe__front *f, unsigned side, uint32_t partner,
+                              uint32_t other)
+{
+    const struct observe__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[partner];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const uint32_t end = s->maker[i];
+        if (observe__front_is_input(f, side, i, false) && end < partner && f->seen[end] &&
+            are_variants(f, side, end, other))
+            return true;
+    }
+    return false;
+}
+
+/* Tells whether an operator reads, beside a value that its partner reads, one that both sides have and that nothing on
+ * the marked chain to the partner reads: it reads the wrong value, whatever the branch makes that it should read. */
+static bool reads_wrong_value(const struct observe__front *f, unsigned side, uint32_t partner,
+                              uint32_t other)
+{
+    const struct observe__side *s = f->q->side[1 - side];
+    const struct probe_node *n = &s->dump->nodes.p[other];
+    bool is_wrong = false;
+    if (!observe__front_is_same_family(f, side, partner, other) ||
+        !observe__front_share_input(f, side, partner, other, false) ||
+        observe__front_count_inputs(f, side, partner) !=
+            observe__front_count_inputs(f, 1 - side, other))
+        return false;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        const struct read__value *v = &s->value[i];
+        if (!observe__front_is_input(f, 1 - side, i, false) || v->n < 2)
+            continue;
+        bool is_read = observe__front_reads_value(f, side, partner, v, false);
+        for (uint32_t k = 0; k < partner && !is_read; k++)
+            is_read = f->seen[k] && observe__front_reads_value(f, side, k, v, false);
+        bool is_variant = s->maker[i] < other && ends_with_variant(f, side, partner, s->maker[i]);
+        is_wrong |= !is_read && !is_variant;
+    }
+    return is_wrong;
+}
+
 /* Returns the end of a branch that begins at `node` and that the other side does not have: the operator
  * before one whose partner is at the other side's frontier, or else one that reads what an operator of the
  * other side's frontier reads. */
@@ -290,6 +371,8 @@ static uint32_t end_of_branch(struct observe__front *f, unsigned side, uint32_t 
         mark_chain(f, side, partner);
         if (!f->seen[node])
             continue;
+        if (reads_wrong_value(f, side, partner, f->list[1 - side][k]))
+            return partner;
         uint32_t join = join_of_branch(f, side, partner, f->list[1 - side][k]);
         return join != OBSERVE__NONE ? join : last_alone(f, side, partner, f->list[1 - side][k]);
     }
@@ -305,7 +388,7 @@ static uint32_t end_of_branch(struct observe__front *f, unsigned side, uint32_t 
     return last_behind(f, side, node);
 }
 
-/* ---- other inputs, and values in another order -------------------------------------- */
+/* ---- other inputs -------------------------------------- */
 
 /* Returns the maker of a value that a node reads and its partner does not; OBSERVE__NONE: there is none. `from` is
  * the row of the node to begin with, and becomes the next one. */
@@ -370,8 +453,61 @@ static void blame_choice(struct observe__front *f)
         f->p->parting = next;
 }
 
+/* Returns the operator that makes, from a value which the partner reads and the node does not, what the node reads
+ * instead; OBSERVE__NONE: there is none. */
+static uint32_t maker_between(const struct observe__front *f, unsigned side, uint32_t node,
+                              uint32_t other)
+{
+    uint32_t row = observe__front_dump_of(f, side)->nodes.p[node].first_row, maker;
+    while ((maker = next_other_maker(f, side, node, other, &row)) != OBSERVE__NONE) {
+        const struct observe__side *s = f->q->side[side];
+        const struct probe_node *n = &s->dump->nodes.p[maker];
+        for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+            const struct read__value *v = &s->value[i];
+            if (observe__front_is_input(f, side, i, false) && v->n > 1 &&
+                observe__front_reads_value(f, 1 - side, other, v, false) &&
+                !observe__front_reads_value(f, side, node, v, false))
+                return maker;
+        }
+    }
+    return OBSERVE__NONE;
+}
+
+/* An operator too much or too little may make a value that both sides have: the square of a root is what the root was
+ * taken of. It reads what the partner of its reader reads. */
+static void blame_between(struct observe__front *f)
+{
+    const struct observe__parting at = f->p->parting;
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned side = 1 - i;
+        uint32_t maker = maker_between(f, side, at.node[side], at.node[1 - side]);
+        uint32_t mate = maker != OBSERVE__NONE ? f->q->mate[side][maker] : OBSERVE__NONE;
+        bool is_on_both =
+            mate != OBSERVE__NONE && observe__front_is_same_family(f, side, maker, mate);
+        if (maker == OBSERVE__NONE || is_on_both || observe__front_is_view(f, side, maker) ||
+            (f->p->losses[side][maker] & OBSERVE__LOST))
+            continue;
+        f->p->parting = observe__front_part_at(side, maker, OBSERVE__NONE);
+        return;
+    }
+}
+
+/* Tells whether a node takes a part of the elements that it reads. */
+static bool is_slice(const struct observe__front *f, unsigned side, uint32_t node)
+{
+    const struct observe__side *s = f->q->side[side];
+    const struct probe_node *n = &s->dump->nodes.p[node];
+    uint64_t in = 0, out = 0;
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        uint64_t *most = observe__is_output(&s->dump->rows.p[i]) ? &out : &in;
+        if (read__is_tensor(&s->value[i]) && s->value[i].n > *most)
+            *most = s->value[i].n;
+    }
+    return observe__front_is_view(f, side, node) && out < in;
+}
+
 /* Slices are not recorded among functions, but in a graph. Where partners read different values, one of them
- * from outside the dump, the view that makes the other value is to blame. */
+ * from outside the dump, the slice that makes the other value is to blame. */
 static void blame_slice(struct observe__front *f)
 {
     struct observe__parting *at = &f->p->parting;
@@ -383,101 +519,13 @@ static void blame_slice(struct observe__front *f)
         for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
             uint32_t maker = side->maker[i];
             if (observe__front_is_input(f, s, i, false) && maker != OBSERVE__NONE &&
-                observe__front_is_view(f, s, maker) &&
+                is_slice(f, s, maker) &&
                 !observe__front_reads_value(f, 1 - s, at->node[1 - s], &side->value[i], false)) {
                 *at = observe__front_part_at(s, maker, OBSERVE__NONE);
                 return;
             }
         }
     }
-}
-
-/* Tells whether some golden value has the elements of a target's row in the same order, as far as files
- * tell. */
-static enum ms_rc is_in_order(const struct observe__front *f, uint32_t row, bool *is_same,
-                              struct ms_err *err)
-{
-    const struct observe__side *g = f->q->side[0];
-    bool is_known = false;
-    *is_same = false;
-    for (uint32_t i = 0; i < g->dump->rows.n && !*is_same; i++) {
-        struct observe__facts facts;
-        if (!observe__front_is_alike(f, &g->value[i], &f->q->side[1]->value[row]))
-            continue;
-        MS_TRY(observe__measure_flat(f->q->c, i, row, &facts, err));
-        is_known |= facts.measured;
-        *is_same = facts.measured && facts.e < 1e-2;
-    }
-    *is_same |= !is_known;
-    return MS_OK;
-}
-
-/* Finds an input of a target's node whose elements are in another order; OBSERVE__NONE: there is none. */
-static enum ms_rc find_reordered(const struct observe__front *f, uint32_t node, uint32_t *row,
-                                 struct ms_err *err)
-{
-    const struct observe__side *s = f->q->side[1];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    *row = OBSERVE__NONE;
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
-        bool is_same;
-        if (!observe__front_is_input(f, 1, i, false) || !read__is_tensor(&s->value[i]) ||
-            s->value[i].n < 2)
-            continue;
-        MS_TRY(is_in_order(f, i, &is_same, err));
-        if (is_same)
-            continue;
-        *row = i;
-        return MS_OK;
-    }
-    return MS_OK;
-}
-
-/* Finds a view that makes an input of a target's node and reads elements in another order: a slice of them is
- * another value. OBSERVE__NONE: there is none. */
-static enum ms_rc find_reordered_slice(const struct observe__front *f, uint32_t node, uint32_t *row,
-                                       struct ms_err *err)
-{
-    const struct observe__side *s = f->q->side[1];
-    const struct probe_node *n = &s->dump->nodes.p[node];
-    *row = OBSERVE__NONE;
-    for (uint32_t i = n->first_row; i < n->first_row + n->nrows && *row == OBSERVE__NONE; i++) {
-        uint32_t maker = s->maker[i];
-        if (observe__front_is_input(f, 1, i, false) && maker < node &&
-            observe__front_is_view(f, 1, maker))
-            MS_TRY(find_reordered(f, maker, row, err));
-    }
-    return MS_OK;
-}
-
-/* Statistics do not show the order of elements. Where operators read values in another order, what has put
- * them into this order is to blame. */
-static enum ms_rc blame_order(struct observe__front *f, struct ms_err *err)
-{
-    struct observe__parting *at = &f->p->parting;
-    uint32_t node = at->node[1], row;
-    if (node == OBSERVE__NONE)
-        return MS_OK;
-    MS_TRY(find_reordered(f, node, &row, err));
-    if (row == OBSERVE__NONE)
-        MS_TRY(find_reordered_slice(f, node, &row, err));
-    while (row != OBSERVE__NONE) {
-        uint32_t maker = f->q->side[1]->maker[row];
-        if (maker == OBSERVE__NONE || maker >= node)
-            return MS_OK;
-        node = maker;
-        MS_TRY(find_reordered(f, node, &row, err));
-    }
-    if (node != at->node[1])
-        *at = observe__front_part_at(1, node, f->q->mate[1][node]);
-    return MS_OK;
-}
-
-static enum ms_rc blame_inputs(struct observe__front *f, struct ms_err *err)
-{
-    blame_choice(f);
-    blame_slice(f);
-    return f->p->mode == PROBE_MODE_TENSOR ? blame_order(f, err) : MS_OK;
 }
 
 /* ---- operators that read the same ---------------------------------------------- */
@@ -536,6 +584,9 @@ static struct observe__parting decide(struct observe__front *f, unsigned side, u
 {
     uint32_t of_other = observe__front_partner_of(f, 1 - side, other);
     bool is_excused = of_other != OBSERVE__NONE && observe__front_reads_lost(f, side, of_other);
+    if (is_excused && observe__front_share_input(f, side, of_other, other, false) &&
+        !observe__front_is_same_family(f, side, of_other, other))
+        return observe__front_part_at(side, of_other, other); /* max(x, 0.2 * x) for relu(x) */
     if (is_excused)
         return observe__front_part_at(side, end_of_branch(f, side, node), OBSERVE__NONE);
     if (observe__front_is_view(f, 1 - side, other) && !observe__front_is_view(f, side, node))
@@ -665,5 +716,9 @@ enum ms_rc observe__find_parting(struct observe__part *p, const struct observe__
     p->parting = judge_node(&f, side, f.list[side][0]);
     if (p->parting.node[0] == OBSERVE__NONE || p->parting.node[1] == OBSERVE__NONE)
         return MS_OK;
-    return blame_inputs(&f, err);
+    blame_choice(&f);
+    blame_slice(&f);
+    if (p->parting.node[0] != OBSERVE__NONE && p->parting.node[1] != OBSERVE__NONE)
+        blame_between(&f);
+    return MS_OK;
 }

@@ -86,9 +86,11 @@ static bool is_mask_of_truths(const struct read__value *g, const struct read__va
            mask->stat[PROBE_STAT_MAX] < INFINITY && mask->stat[PROBE_STAT_MIN] == -INFINITY;
 }
 
+/* A dump of functions records the norm of a single number with its sign, one of a graph without. */
 static double norm_gap(const struct read__value *g, const struct read__value *t)
 {
-    return ratio_of(stat_gap(g, t, PROBE_STAT_NORM), fmax(norm_of(g), norm_of(t)));
+    const double gap = both_known(g, t, PROBE_STAT_NORM) ? fabs(norm_of(t) - norm_of(g)) : 0;
+    return ratio_of(gap, fmax(norm_of(g), norm_of(t)));
 }
 
 double observe__value_gap(const struct read__value *g, const struct read__value *t)
@@ -100,6 +102,26 @@ double observe__value_gap(const struct read__value *g, const struct read__value 
         e = fmax(e, stat_gap(g, t, PROBE_STAT_MEAN) / rms);
     ms_assert(e >= 0);
     return fmin(e, 2);
+}
+
+/* Elements of values that are alike by their statistics differ by more than these: rounding averages out in a norm
+ * and a mean. */
+static const double elements_times = 10;
+
+static bool is_sketched(const struct read__value *v)
+{
+    return v->sketch[0] != 0 || v->sketch[1] != 0;
+}
+
+double observe__identity_gap(const struct read__value *g, const struct read__value *t)
+{
+    const double e = observe__value_gap(g, t), norm = fmax(norm_of(g), norm_of(t));
+    double sum = 0;
+    if (!is_sketched(g) || !is_sketched(t) || g->n != t->n || !(norm > 0))
+        return e;
+    for (unsigned k = 0; k < READ__SKETCH; k++)
+        sum += ((double)g->sketch[k] - t->sketch[k]) * ((double)g->sketch[k] - t->sketch[k]);
+    return fmin(fmax(e, sqrt(sum / READ__SKETCH) / norm / elements_times), 2);
 }
 
 /* ---- patterns ------------------------------------------------------------ */
@@ -327,8 +349,8 @@ struct pair {
     double *x[2];
 };
 
-static enum ms_rc open_side(const struct probe_dump *d, const char *dir, uint32_t row,
-                            struct probe_tensor *t, struct ms_err *err)
+enum ms_rc observe__open_tensor(const struct probe_dump *d, const char *dir, uint32_t row,
+                                struct probe_tensor *t, struct ms_err *err)
 {
     struct probe_leaf leaf;
     probe_row_leaf(d, &d->rows.p[row], &leaf);
@@ -394,12 +416,11 @@ static double relative_norm(double dd, double gg)
     return dd == 0 ? 0 : gg > 0 ? sqrt(dd / gg) : 1;
 }
 
-static enum ms_rc measure_pair(struct pair *p, bool any_shape, struct observe__facts *f,
-                               struct ms_err *err)
+static enum ms_rc measure_pair(struct pair *p, struct observe__facts *f, struct ms_err *err)
 {
     struct sums a = {0};
-    bool is_one_shape = any_shape || cmp__same_shape(&p->t[0], &p->t[1]);
-    if (!is_one_shape || p->t[0].count != p->t[1].count || p->t[0].count == 0)
+    if (!cmp__same_shape(&p->t[0], &p->t[1]) || p->t[0].count != p->t[1].count ||
+        p->t[0].count == 0)
         return MS_OK;
     MS_TRY(allocate_blocks(p, err));
     for (uint64_t at = 0; at < p->t[0].count; at += BLOCK) {
@@ -414,34 +435,22 @@ static enum ms_rc measure_pair(struct pair *p, bool any_shape, struct observe__f
     return MS_OK;
 }
 
-static enum ms_rc measure_rows(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                               bool any_shape, struct observe__facts *facts, struct ms_err *err)
+enum ms_rc observe__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
+                                  struct observe__facts *facts, struct ms_err *err)
 {
     struct pair p = {0};
     struct ms_err why = {0};
     *facts = (struct observe__facts){0};
     ms_assert(golden_row < c->rows.b.dump->rows.n && target_row < c->rows.t.dump->rows.n);
-    enum ms_rc rc = open_side(c->rows.b.dump, c->rows.b_dir, golden_row, &p.t[0], &why);
+    enum ms_rc rc = observe__open_tensor(c->rows.b.dump, c->rows.b_dir, golden_row, &p.t[0], &why);
     if (rc == MS_OK)
-        rc = open_side(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
+        rc = observe__open_tensor(c->rows.t.dump, c->rows.t_dir, target_row, &p.t[1], &why);
     if (rc == MS_OK)
-        rc = measure_pair(&p, any_shape, facts, err);
+        rc = measure_pair(&p, facts, err);
     else if (rc != MS_E_NOMEM)
         rc = MS_OK; /* fall back to the statistics; the stage measure/ has reported the file */
     else
         ms_no_memory(err);
     close_pair(&p);
     return rc;
-}
-
-enum ms_rc observe__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                                  struct observe__facts *facts, struct ms_err *err)
-{
-    return measure_rows(c, golden_row, target_row, false, facts, err);
-}
-
-enum ms_rc observe__measure_flat(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                                 struct observe__facts *facts, struct ms_err *err)
-{
-    return measure_rows(c, golden_row, target_row, true, facts, err);
 }

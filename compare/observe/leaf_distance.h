@@ -7,6 +7,7 @@
 #define COMPARE_OBSERVE_LEAF_DISTANCE_H
 
 #include "compare/observe/part.h"
+#include "probe/tensor/tensor.h"
 
 enum { OBSERVE__NORM_COUNT = 64 }; /* with fewer elements a norm does not average out noise */
 
@@ -17,6 +18,14 @@ void observe__compare_values(const struct read__value *golden, const struct read
 
 /* Returns the largest relative difference of the statistics of two values, at most 2. */
 double observe__value_gap(const struct read__value *g, const struct read__value *t);
+
+/* Returns the same, or, if that is larger, how far the elements are apart by their sketches, at a tenth: values that
+ * are alike have their elements in one order. */
+double observe__identity_gap(const struct read__value *g, const struct read__value *t);
+
+/* Opens the tensor file of a row of a dump, in dir or where the dump names it. */
+enum ms_rc observe__open_tensor(const struct probe_dump *d, const char *dir, uint32_t row,
+                                struct probe_tensor *t, struct ms_err *err);
 
 /* Comparison of a pair of tensor files. */
 struct observe__facts {
@@ -29,8 +38,5 @@ struct observe__facts {
 };
 enum ms_rc observe__measure_files(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
                                   struct observe__facts *facts, struct ms_err *err);
-/* Compares files of equal numbers of elements, whatever their shapes. */
-enum ms_rc observe__measure_flat(const struct cmp *c, uint32_t golden_row, uint32_t target_row,
-                                 struct observe__facts *facts, struct ms_err *err);
 
 #endif

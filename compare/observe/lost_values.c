@@ -7,6 +7,7 @@
 #include "compare/observe/leaf_distance.h"
 #include "compare/observe/node_facts.h"
 #include "compare/observe/value_shelf.h"
+#include "compare/observe/value_sketch.h"
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
@@ -40,6 +41,7 @@ struct walk {
     bool *is_read;   /* by node: a forward operator reads its result */
     uint32_t end;    /* nodes from here on are of the backward pass or behind it */
     uint32_t last;   /* row of the last result of the forward pass; OBSERVE__NONE: there is none */
+    bool is_bridged; /* on the way back: the end depends on a lost value from outside the dump */
 };
 
 /* Tells whether an input is lost. Values with infinities, as behind a mask, cannot be looked up: they are lost
@@ -64,7 +66,7 @@ static bool any_before(const struct walk *w, uint32_t node, unsigned depth,
         const struct read__value *in = &w->s->value[i];
         if (observe__is_output(&w->s->dump->rows.p[i]) || !read__is_tensor(in))
             continue;
-        if (in->kind == v->kind && in->n == v->n && observe__value_gap(in, v) < w->other->slack)
+        if (in->kind == v->kind && in->n == v->n && observe__identity_gap(in, v) < w->other->slack)
             return true;
         if (depth != 0 && maker < node && (w->loss[maker] & OBSERVE__LOST) &&
             any_before(w, maker, depth - 1, v))
@@ -130,8 +132,8 @@ static void look_up_node(struct walk *w, uint32_t node)
         w->loss[node] |= OBSERVE__LOST | OBSERVE__HIDES;
 }
 
-/* A result that nothing reads is at the end, or what reads it is not recorded. Of a graph all operators
- * are recorded. */
+/* A result that nothing reads is at the end, or what reads it is not recorded, as a concatenation of PyTorch: then a
+ * later operator reads a lost value from outside the dump. Of a graph all operators are recorded. */
 static void follow_back(struct walk *w, uint32_t node)
 {
     const struct probe_node *n = &w->s->dump->nodes.p[node];
@@ -140,10 +142,12 @@ static void follow_back(struct walk *w, uint32_t node)
         return;
     if (!w->is_read[node] && (is_end || !w->s->dump->is_graph))
         w->loss[node] |= OBSERVE__LASTS;
-    if (is_end)
+    if (is_end || (!w->is_read[node] && w->is_bridged))
         w->loss[node] |= OBSERVE__LASTS | OBSERVE__ENDS;
     if ((w->loss[node] & OBSERVE__LASTS) == 0)
         return;
+    w->is_bridged |=
+        !w->s->dump->is_graph && (~w->loss[node] & (OBSERVE__ENDS | OBSERVE__OUTSIDE)) == 0;
     for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
         uint32_t maker = w->s->maker[i];
         if (!observe__is_output(&w->s->dump->rows.p[i]) && maker != OBSERVE__NONE && maker < node)
@@ -282,7 +286,19 @@ static double slack_behind_logs(const struct observe__side *s, const struct obse
     return slack;
 }
 
-enum ms_rc observe__find_lost(struct observe__part *p, const struct observe__side side[2],
+static enum ms_rc walk_sides(struct observe__part *p, struct walk w[2], struct ms_err *err)
+{
+    for (unsigned s = 0; s < 2; s++) {
+        MS_TRY(walk_side(&w[s], p->arena, err));
+        p->losses[s] = w[s].loss;
+        p->last_forward[s] =
+            w[s].last != OBSERVE__NONE ? w[s].s->dump->rows.p[w[s].last].node : OBSERVE__NONE;
+    }
+    return MS_OK;
+}
+
+enum ms_rc observe__find_lost(struct observe__part *p, const struct cmp *c,
+                              const struct observe__side side[2], struct ms_pool *pool,
                               struct ms_err *err)
 {
     struct observe__shelf shelves[2] = {{.slack = alike[p->frameworks]},
@@ -296,13 +312,11 @@ enum ms_rc observe__find_lost(struct observe__part *p, const struct observe__sid
     p->alike = fmax(shelves[0].slack, alike[1]);
     struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
                         {.s = &side[1], .other = &shelves[0]}};
-    for (unsigned s = 0; s < 2; s++) {
-        MS_TRY(walk_side(&w[s], p->arena, err));
-        p->losses[s] = w[s].loss;
-        p->last_forward[s] =
-            w[s].last != OBSERVE__NONE ? side[s].dump->rows.p[w[s].last].node : OBSERVE__NONE;
-    }
+    MS_TRY(walk_sides(p, w, err));
     MS_TRY(do_starts_differ(p, side, err));
     p->ends_differ = do_ends_differ(&w[0], &w[1], shelves[0].slack);
-    return MS_OK;
+    if (!p->ends_differ || p->mode != PROBE_MODE_TENSOR)
+        return MS_OK;
+    MS_TRY(observe__sketch_values(c, side, pool, err));
+    return walk_sides(p, w, err);
 }

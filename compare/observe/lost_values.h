@@ -25,7 +25,8 @@ enum observe__loss {
 
 /* Fills p->losses for the forward operators of both sides, p->starts_differ and
  * p->ends_differ. */
-enum ms_rc observe__find_lost(struct observe__part *p, const struct observe__side side[2],
+enum ms_rc observe__find_lost(struct observe__part *p, const struct cmp *c,
+                              const struct observe__side side[2], struct ms_pool *pool,
                               struct ms_err *err);
 
 /* Tells by row of each side whether it is the value of a parameter. */

@@ -707,6 +707,44 @@ static enum ms_rc keep_members(struct observer *o, struct ms_err *err)
     return MS_OK;
 }
 
+static bool is_nan(const struct observer *o, unsigned side, uint32_t row)
+{
+    return row != OBSERVE__NONE && isnan(o->side[side].value[row].stat[PROBE_STAT_NORM]);
+}
+
+/* Tells whether the forward pass of a side ends with NaN: the last result before the first gradient is. NaN is not
+ * followed from maker to reader, so last_forward may be an earlier operator. */
+static bool ends_with_nan(const struct observer *o, unsigned side)
+{
+    const struct probe_dump *d = o->side[side].dump;
+    bool is_bad = false;
+    for (uint32_t i = 0; i < d->rows.n; i++) {
+        const struct probe_node *n = &d->nodes.p[d->rows.p[i].node];
+        if (n->dir == PROBE_BACKWARD)
+            break;
+        if (observe__is_api(n, PROBE_FORWARD) && observe__is_output(&d->rows.p[i]) &&
+            o->side[side].value[i].kind == READ__FLOAT)
+            is_bad = is_nan(o, side, i);
+    }
+    return is_bad;
+}
+
+/* Finds the first node that makes NaN on both sides, if their forward passes end with NaN. */
+static void find_broken(struct observer *o)
+{
+    struct observe__part *p = o->p;
+    p->broken = OBSERVE__NONE;
+    bool is_broken = p->cross && ends_with_nan(o, 0) && ends_with_nan(o, 1);
+    for (uint32_t i = 0; is_broken && i < p->nodes.n && p->broken == OBSERVE__NONE; i++) {
+        const struct observe__node *n = &p->nodes.p[i];
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct observe__leaf *l = &p->leaves.p[k];
+            if ((l->flags & OBSERVE__IS_OUT) && is_nan(o, 0, l->row[0]) && is_nan(o, 1, l->row[1]))
+                p->broken = i;
+        }
+    }
+}
+
 static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
 {
     struct observe__part *p = o->p;
@@ -720,7 +758,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     if (!p->cross && p->mode != PROBE_MODE_MD5)
         MS_TRY(observe__compare_updates(p, o->side, err));
     if (p->cross && p->mode != PROBE_MODE_MD5) {
-        MS_TRY(observe__find_lost(p, o->side, err));
+        MS_TRY(observe__find_lost(p, o->c, o->side, o->pool, err));
         MS_TRY(observe__weigh_updates(p, o->side, err));
         MS_TRY(observe__find_parting(p, &o->q, err));
         MS_TRY(observe__find_backward_parting(
@@ -741,6 +779,7 @@ static enum ms_rc observe_dumps(struct observer *o, struct ms_err *err)
     for (size_t i = 0; i < p->nodes.n; i++)
         MS_TRY(add_leaves(o, &p->nodes.p[i], err));
     MS_TRY(fill_leaves(o, err));
+    find_broken(o);
     MS_TRY(ms_pool_run(o->pool, o->look.n, measure_files, o, err));
     if (p->mode == PROBE_MODE_TENSOR)
         MS_TRY(measure_past_masks(o, err));

@@ -158,6 +158,9 @@ struct observe__part {
     bool do_updates_agree;    /* see update_results.h */
     bool ends_differ;         /* the forward passes end with different values */
     uint32_t last_forward[2]; /* nodes that make these values, or OBSERVE__NONE */
+    /* used when cross: the forward passes of both sides end with NaN, which this node is the first to make on both;
+     * else OBSERVE__NONE */
+    uint32_t broken;
     struct observe__parting parting, backward_parting;
     struct ms_arena *arena;
 };

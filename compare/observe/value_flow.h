@@ -9,8 +9,8 @@
 
 struct observe__side {
     const struct probe_dump *dump;
-    const struct read__value *value; /* by row; owned by the comparison, or by own */
-    struct read__values own;         /* used where the comparison keeps no values */
+    struct read__value *value; /* by row; owned by the comparison, or by own */
+    struct read__values own;   /* used where the comparison keeps no values */
     /* by row: the node that wrote the value read there, or the value that a module outputs */
     uint32_t *maker;
 };

@@ -79,7 +79,7 @@ bool observe__shelf_has(const struct observe__shelf *f, const struct read__value
     for (; i < f->n && f->list[i]->n == v->n; i++) {
         if (norm_of(f->list[i]) > norm * (1 + 2 * slack))
             break;
-        if (observe__value_gap(f->list[i], v) <= slack)
+        if (observe__identity_gap(f->list[i], v) <= slack)
             return true;
     }
     return false;
@@ -95,7 +95,7 @@ static bool lower_gap(const struct observe__shelf *f, size_t i, const struct rea
     double a = norm_of(f->list[i]), b = norm_of(v);
     if (fabs(a - b) > *least * fmax(a, b))
         return false;
-    *least = fmin(*least, observe__value_gap(f->list[i], v));
+    *least = fmin(*least, observe__identity_gap(f->list[i], v));
     return true;
 }
 

@@ -22,6 +22,8 @@ enum read__kind {
     READ__BOOL
 };
 
+enum { READ__SKETCH = 2 };
+
 struct read__value {
     double stat[PROBE_STATS];
     uint64_t n;      /* number of elements; of a plain value the hash of its meaning */
@@ -30,6 +32,8 @@ struct read__value {
     uint8_t kind, dtype;
     uint8_t known; /* bit set of the statistics that are present */
     int8_t grad;   /* requires_grad; -1: not recorded */
+    float
+        sketch[READ__SKETCH]; /* of its elements, see observe/value_sketch.h; zeros: not computed */
 };
 
 struct read__values {

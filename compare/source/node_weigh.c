@@ -471,7 +471,7 @@ bool source__is_comparable(const struct source__judge *j, uint32_t node)
 {
     const struct observe__node *n = &j->p->nodes.p[node];
     bool whole = j->p->batches == 0 || node >= j->after_backward || n->kind == PROBE_NODE_PGRAD;
-    return whole && !n->second_pass;
+    return whole && !n->second_pass && node <= j->p->broken;
 }
 
 bool source__is_clean(const struct source__judge *j, uint32_t node)

@@ -195,7 +195,7 @@ static enum ms_rc check_parting(struct cmp_source *s, uint32_t part, struct ms_e
     uint32_t golden = at->is_found ? node_of(p, 0, at->node[0]) : OBSERVE__NONE;
     uint32_t target = at->is_found ? node_of(p, 1, at->node[1]) : OBSERVE__NONE;
     uint32_t blamed = target != OBSERVE__NONE ? target : golden;
-    if (blamed == OBSERVE__NONE || (!forward && has_forward_suspect(s, part)))
+    if (blamed == OBSERVE__NONE || blamed > p->broken || (!forward && has_forward_suspect(s, part)))
         return MS_OK;
     enum cmp_why why = !forward                  ? CMP_WHY_BRANCH
                        : target == OBSERVE__NONE ? CMP_WHY_MISSING

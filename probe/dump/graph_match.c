@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * graph_match: which files are of which expanded kernel, by the flow of values.
+ * graph_match: which files are of which kernel, by the flow of values.
  */
 #include "probe/dump/graph_match.h"
 
@@ -39,11 +39,6 @@ static void list_kernels(struct matching *m)
             (struct named){ms_str_sub(k->full, 0, at < 0 ? k->full.n : (uint32_t)at), k->graph, i};
     }
     qsort(m->list, m->g->kernels.n, sizeof *m->list, by_base);
-}
-
-static bool is_expanded(const struct probe__kernel *k)
-{
-    return k->scope.phase == PROBE__PHASE_EXPANDED && k->ir != NULL;
 }
 
 /* Tells whether a kernel's outputs have a value. */
@@ -163,14 +158,14 @@ static size_t fix_groups(const struct matching *m, const struct probe__ir *of, b
     return fixed;
 }
 
-/* Kernels that share no name keep their tensors, and so do those of large groups. */
+/* Kernels that share no name keep their tensors, and so do those of large groups and those without a text. */
 static void fix_others(const struct matching *m)
 {
     for (size_t from = 0, n; from < m->g->kernels.n; from += n) {
         n = group_size(m, from);
         for (size_t i = from; i < from + n; i++)
             m->is_fixed[m->list[i].at] =
-                !is_expanded(&m->g->kernels.p[m->list[i].at]) || n == 1 || n > GROUP_MAX;
+                m->g->kernels.p[m->list[i].at].ir == NULL || n == 1 || n > GROUP_MAX;
     }
 }
 
@@ -191,7 +186,7 @@ static enum ms_rc match_text(struct matching *m, const struct probe__ir *of, str
     return MS_OK;
 }
 
-enum ms_rc probe__match_expanded(struct probe__graph *g, struct ms_err *err)
+enum ms_rc probe__match_kernels(struct probe__graph *g, struct ms_err *err)
 {
     struct matching m = {.g = g,
                          .list = ms_arena_alloc(g->arena, (g->kernels.n + 1) * sizeof *m.list),

@@ -4,6 +4,7 @@
  */
 #include "probe/dump/graph_read.h"
 #include "probe/dump/graph_match.h"
+#include "probe/dump/graph_values.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -229,7 +230,7 @@ static enum ms_rc match_names(struct probe__graph *g, uint64_t graph, const stru
 
 /* ---- tensors ---------------------------------------------------------- */
 
-/* Returns the number of a tensor's value, which is the same for equal bytes of one type. */
+/* Returns a number for the bytes of a tensor, which is the same for equal bytes of one type. */
 static uint32_t number_of(struct probe__graph *g, const struct probe_tensor *t)
 {
     char key[64];
@@ -475,7 +476,9 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
     drop_empty(g);
     settle(g);
     if (rc == MS_OK)
-        rc = probe__match_expanded(g, err);
+        rc = probe__match_kernels(g, err);
+    if (rc == MS_OK)
+        rc = probe__number_values(g, err);
     for (size_t i = 0; i < g->kernels.n; i++)
         reshape_all(&g->kernels.p[i]);
     return rc;

@@ -7,8 +7,7 @@
  *     rank_0/execution_order/ms_execution_order_graph_GRAPH.csv
  *     rank_0/graphs/ms_output_trace_code_graph_GRAPH.ir
  *
- * Every file is read once, for its statistics and for a digest. The digest identifies a tensor that
- * one kernel outputs and another takes as input.
+ * Every file is read once, for its statistics and for a digest of its bytes.
  */
 #ifndef PROBE_DUMP_GRAPH_READ_H
 #define PROBE_DUMP_GRAPH_READ_H
@@ -21,7 +20,7 @@
 
 struct probe__kernel_tensor {
     uint64_t slot;
-    uint32_t value;     /* equal numbers mean equal bytes */
+    uint32_t value;     /* see graph_values.h */
     struct ms_str name; /* path of its file below the net's folder */
     enum ms_dtype dtype;
     uint32_t ndim;
@@ -45,7 +44,8 @@ struct probe__graph {
     struct ms_arena *arena;
     MS_VEC(struct probe__kernel) kernels; /* in execution order */
     MS_VEC(struct probe__ir *) irs;       /* texts of the graphs */
-    struct ms_map values;                 /* digest <-> value number */
+    struct ms_map values;                 /* digest <-> number of equal bytes */
+    uint32_t value_count;                 /* all values have lower numbers */
     struct ms_map names;                  /* "NAME#GRAPH" <-> kernel, while reading */
     struct ms_map others;                 /* other names in files <-> index in `renamed` */
     MS_VEC(uint32_t) renamed;

@@ -338,7 +338,7 @@ static enum ms_rc add_ops(struct probe__graph_shape *s, struct ms_err *err)
 
 static bool make_room(struct probe__graph_shape *s)
 {
-    const size_t kernels = s->g->kernels.n + 1, values = s->g->values.keys.n + 1;
+    const size_t kernels = s->g->kernels.n + 1, values = s->g->value_count + 1;
     s->op_of = ms_arena_calloc(s->arena, kernels, sizeof *s->op_of);
     s->forward_of = ms_arena_calloc(s->arena, kernels, sizeof *s->forward_of);
     s->is_backward = ms_arena_calloc(s->arena, kernels, sizeof *s->is_backward);

@@ -325,38 +325,6 @@ static void raise_key(struct placed *taker, struct placed *maker)
         taker->key = maker->key;
 }
 
-/* Returns for each kernel of a graph's text its index in the list, or MS_MAP_NONE. */
-static uint32_t *index_texts(const struct sorting *w, const struct probe__ir *of)
-{
-    const struct probe__graph *g = w->s->g;
-    uint32_t *at = ms_arena_alloc(w->s->arena, (of->kernels.n + 1) * sizeof *at);
-    for (size_t i = 0; at != NULL && i < of->kernels.n; i++)
-        at[i] = MS_MAP_NONE;
-    for (uint32_t i = 0; at != NULL && i < g->kernels.n; i++) {
-        if (g->kernels.p[i].of == of && g->kernels.p[i].ir != NULL)
-            at[g->kernels.p[i].ir - of->kernels.p] = i;
-    }
-    return at;
-}
-
-/* Replaces makers that were found by equal values by those that the graph's text names. */
-static enum ms_rc read_makers(struct sorting *w, const struct probe__ir *of, struct ms_err *err)
-{
-    const struct probe__graph *g = w->s->g;
-    const uint32_t *at = index_texts(w, of);
-    if (at == NULL)
-        return ms_no_memory(err);
-    for (uint32_t i = 0; i < g->kernels.n; i++) {
-        const struct probe__kernel *k = &g->kernels.p[i];
-        for (size_t n = 0; n < k->in.n && k->of == of; n++) {
-            const struct probe__ir_argument *a = probe__kernel_argument(k, &k->in.p[n]);
-            if (a != NULL && a->kernel != MS_MAP_NONE && at[a->kernel] != MS_MAP_NONE)
-                w->makers[w->list[i].first_in + n] = at[a->kernel];
-        }
-    }
-    return MS_OK;
-}
-
 static enum ms_rc find_makers(struct sorting *w, struct ms_err *err)
 {
     struct probe__graph_shape *s = w->s;
@@ -365,11 +333,11 @@ static enum ms_rc find_makers(struct sorting *w, struct ms_err *err)
         w->list[i].first_in = inputs;
         inputs += s->g->kernels.p[i].in.n;
     }
-    uint32_t *last = ms_arena_alloc(s->arena, (s->g->values.keys.n + 1) * sizeof *last);
+    uint32_t *last = ms_arena_alloc(s->arena, (s->g->value_count + 1) * sizeof *last);
     w->makers = ms_arena_alloc(s->arena, (inputs + 1) * sizeof *w->makers);
     if (last == NULL || w->makers == NULL)
         return ms_no_memory(err);
-    for (size_t i = 0; i < s->g->values.keys.n; i++)
+    for (size_t i = 0; i < s->g->value_count; i++)
         last[i] = MS_MAP_NONE;
     for (uint32_t i = 0; i < s->g->kernels.n; i++) {
         const struct probe__kernel *k = &s->g->kernels.p[i];
@@ -378,8 +346,6 @@ static enum ms_rc find_makers(struct sorting *w, struct ms_err *err)
         for (size_t n = 0; n < k->out.n; n++)
             last[k->out.p[n].value] = i;
     }
-    for (size_t i = 0; i < s->g->irs.n; i++)
-        MS_TRY(read_makers(w, s->g->irs.p[i], err));
     return MS_OK;
 }
 
@@ -443,7 +409,7 @@ static enum ms_rc fill_list(struct sorting *w, struct ms_err *err)
 
 static void find_first_makers(struct probe__graph_shape *s)
 {
-    for (size_t i = 0; i < s->g->values.keys.n; i++)
+    for (size_t i = 0; i < s->g->value_count; i++)
         s->made_by[i] = MS_MAP_NONE;
     for (size_t i = s->g->kernels.n; i-- > 0;) {
         const struct probe__kernel *k = &s->g->kernels.p[i];

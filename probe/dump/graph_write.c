@@ -223,7 +223,7 @@ static void put_forward_op(struct writer *w, const struct probe__kernel *k)
 static void mark_made_by_op(struct writer *w, uint32_t op)
 {
     const struct probe__graph *g = w->s->g;
-    memset(w->mark, 0, g->values.keys.n);
+    memset(w->mark, 0, g->value_count);
     for (size_t i = 0; i <= w->s->ops.p[op].last; i++) {
         for (size_t o = 0; w->s->op_of[i] == op && o < g->kernels.p[i].out.n; o++)
             w->mark[g->kernels.p[i].out.p[o].value] |= MADE;
@@ -306,7 +306,7 @@ static void put_cell_inputs(struct writer *w, const struct probe__graph_cell *ce
                             bool is_backward)
 {
     const struct probe__graph *g = w->s->g;
-    memset(w->mark, 0, g->values.keys.n);
+    memset(w->mark, 0, g->value_count);
     for (size_t i = 0; i <= cell->last[is_backward]; i++) {
         const struct probe__kernel *k = &g->kernels.p[i];
         if (!is_member(w, i, cell, is_backward))
@@ -327,7 +327,7 @@ static void mark_taken_outside(struct writer *w, const struct probe__graph_cell 
                                bool is_backward)
 {
     const struct probe__graph *g = w->s->g;
-    memset(w->mark, 0, g->values.keys.n);
+    memset(w->mark, 0, g->value_count);
     for (size_t i = 0; i < g->kernels.n; i++) {
         const struct probe__kernel *k = &g->kernels.p[i];
         if (is_member(w, i, cell, is_backward) || w->s->is_backward[i] != is_backward ||
@@ -381,7 +381,7 @@ static void put_parameters(struct writer *w, uint32_t cell)
 {
     const struct probe__graph *g = w->s->g;
     bool has_begun = false;
-    memset(w->mark, 0, g->values.keys.n);
+    memset(w->mark, 0, g->value_count);
     for (size_t i = 0; i <= w->s->cells.p[cell].last[0]; i++) {
         const struct probe__kernel *k = &g->kernels.p[i];
         for (size_t n = 0; !w->s->is_backward[i] && n < k->in.n; n++) {
@@ -605,7 +605,7 @@ enum ms_rc probe__graph_write(const struct probe__graph_shape *s, const char *di
                        .dir = dir,
                        .net = net};
     char *data = ms_path_join(dir, "dump_tensor_data");
-    w.mark = ms_calloc(s->g->values.keys.n + 1, 1);
+    w.mark = ms_calloc(s->g->value_count + 1, 1);
     enum ms_rc rc = w.mark != NULL && data != NULL ? ms_mkdirs(data, err) : ms_no_memory(err);
     ms_free(data);
     if (rc == MS_OK)

@@ -17,19 +17,22 @@ import traceback
 
 import graph_networks
 import graph_networks_eighth
+import graph_networks_eleventh
 import graph_networks_fifth
 import graph_networks_fourth
 import graph_networks_more
 import graph_networks_ninth
 import graph_networks_seventh
 import graph_networks_sixth
+import graph_networks_tenth
 import graph_networks_third
 from graph_networks import FRAMEWORK, numbers
 
 TABLES = {"first": graph_networks, "second": graph_networks_more, "third": graph_networks_third,
           "fourth": graph_networks_fourth, "fifth": graph_networks_fifth, "sixth": graph_networks_sixth,
           "seventh": graph_networks_seventh, "eighth": graph_networks_eighth,
-          "ninth": graph_networks_ninth}
+          "ninth": graph_networks_ninth, "tenth": graph_networks_tenth,
+          "eleventh": graph_networks_eleventh}
 SETS = {name: table.MISTAKES for name, table in TABLES.items()}
 NETWORKS, MISTAKES, INPUTS = ({key: value for table in TABLES.values() for key, value in getattr(table, name).items()}
                               for name in ("NETWORKS", "MISTAKES", "INPUTS"))
@@ -92,6 +95,9 @@ def run_torch(network, mistake, folder):
         loss = (model(*map(torch.from_numpy, INPUTS[network]())) ** 2).mean()
         loss.backward()
         if network in TRAINED:
+            for parameter in model.parameters():  # PyTorch decays none that has no gradient, MindSpore does
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
             optimizer.step()
             optimizer.zero_grad()
         debugger.stop()

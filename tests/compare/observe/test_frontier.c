@@ -400,7 +400,61 @@ START_TEST(noise_behind_a_logarithm_hides_no_operator)
 }
 END_TEST
 
-TEST_MAIN("frontier", values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
+/* The target takes the difference of a value and a layer's result, not of what the layer makes of other data. */
+START_TEST(an_operator_that_reads_the_wrong_value_is_named)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Functional.linear.1.forward", {4, 2}, 6},
+        {"Functional.relu.0.forward", {6}, 7},      {"Functional.sigmoid.0.forward", {4}, 10},
+        {"Tensor.__sub__.0.forward", {8, 7}, 9},    {"Tensor.__mul__.0.forward", {9, 10}, 11},
+        {"Tensor.mean.0.forward", {11}, 12}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Functional.sigmoid.0.forward", {4}, 10},
+                                              {"Tensor.__sub__.0.forward", {8, 3}, 29},
+                                              {"Tensor.__mul__.0.forward", {29, 10}, 31},
+                                              {"Tensor.mean.0.forward", {31}, 32}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Tensor.__sub__.0.forward");
+}
+END_TEST
+
+/* max(x, 0.2 * x) for relu(x) */
+START_TEST(a_function_of_two_steps_is_named_for_one_of_one)
+{
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Primitive.Mul.0.forward", {3}, 24},
+                                              {"Primitive.Maximum.0.forward", {24, 3}, 25},
+                                              {"Functional.dense.1.forward", {25, 5}, 26},
+                                              {"Tensor.mean.0.forward", {26}, 27}};
+    struct answer a = ask(plain_golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+}
+END_TEST
+
+/* The square of a root is what the root was taken of. */
+START_TEST(an_operator_too_much_whose_result_both_have_is_named)
+{
+    static const struct call golden[CALLS] = {{"Functional.linear.0.forward", {1, 2}, 3},
+                                              {"Torch.sqrt.0.forward", {3}, 4},
+                                              {"Tensor.__truediv__.0.forward", {4, 5}, 6},
+                                              {"Tensor.mean.0.forward", {6}, 7}};
+    static const struct call target[CALLS] = {{"Functional.dense.0.forward", {1, 2}, 3},
+                                              {"Mint.sqrt.0.forward", {3}, 4},
+                                              {"Mint.square.0.forward", {4}, 3},
+                                              {"Tensor.__truediv__.0.forward", {3, 5}, 26},
+                                              {"Tensor.mean.0.forward", {26}, 27}};
+    struct answer a = ask(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.target, "Mint.square.0.forward");
+}
+END_TEST
+
+TEST_MAIN("frontier", an_operator_that_reads_the_wrong_value_is_named,
+          a_function_of_two_steps_is_named_for_one_of_one,
+          an_operator_too_much_whose_result_both_have_is_named,
+          values_of_low_precision_are_not_searched, an_operator_too_much_is_named,
           an_operator_too_little_is_named, an_operator_in_place_of_another_is_named_with_it,
           steps_inside_a_function_are_no_suspects, steps_of_a_function_do_not_hide_what_it_reads,
           a_missing_branch_is_named_where_it_ends, an_update_is_named_by_its_result,

@@ -595,6 +595,39 @@ START_TEST(a_state_of_the_optimizer_is_no_gradient)
 }
 END_TEST
 
+/* ---- values ------------------------------------------------------------------- */
+
+/* The gradient of a square takes Pow(x, 1), which makes the bytes of x again. The kernel that reads it is a gradient's,
+ * so it is no operator of the forward pass. */
+START_TEST(a_kernel_that_repeats_its_input_makes_another_value)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\nDefault/fc-Dense/MatMul-op0\n"
+               "Expand/_PowTensorScalar/Pow-op0\nDefault/Square-op0\nDefault/ReduceMean-op0\n"
+               "Gradients/Default/Grad_Square/Mul-op0\n");
+    write_text("rank_0/graphs/ms_output_trace_code_graph_0.ir",
+               "subgraph @kernel_graph0() {\n" NODE(1, "MatMul(%para1_x, %para2_fc.weight)",
+                                                    "unique_id: \"1\"", TYPES,
+                                                    "Default/fc-Dense/MatMul-op0")
+                   NODE(2, "Pow(%1)", "", TYPES, "Expand/_PowTensorScalar/Pow-op0")
+                       NODE(3, "Square(%1)", "unique_id: \"3\"", TYPES, "Default/Square-op0")
+                           NODE(4, "ReduceMean(%3)", "", TYPES, "Default/ReduceMean-op0")
+                               NODE(5, "Mul(%2, %4)", "forward_unique_id: \"3\"", TYPES,
+                                    "Gradients/Default/Grad_Square/Mul-op0"));
+    one_kernel("MatMul.Default_fc-Dense_MatMul-op0", 1, 10);
+    tensor("MatMul.Default_fc-Dense_MatMul-op0", "input", 1, 40, 2, 2);
+    one_kernel("Pow.Expand__PowTensorScalar_Pow-op0", 10, 10);
+    one_kernel("Square.Default_Square-op0", 10, 20);
+    one_kernel("ReduceMean.Default_ReduceMean-op0", 20, 30);
+    one_kernel("Mul.Gradients_Default_Grad_Square_Mul-op0", 10, 50);
+    open_made();
+    ck_assert_uint_eq(probe_node_find(dump, MS_STR("Primitive.op.Pow.0.forward")), MS_MAP_NONE);
+    ck_assert_uint_ne(probe_node_find(dump, MS_STR("Primitive.op.Square.0.forward")), MS_MAP_NONE);
+    close_dump();
+}
+END_TEST
+
 /* ---- what was converted --------------------------------------------------- */
 
 START_TEST(another_version_of_the_conversion_is_not_read)
@@ -701,7 +734,8 @@ START_TEST(a_conversion_waits_for_another_process)
 }
 END_TEST
 
-TEST_MAIN("graph_dump", another_version_of_the_conversion_is_not_read,
+TEST_MAIN("graph_dump", a_kernel_that_repeats_its_input_makes_another_value,
+          another_version_of_the_conversion_is_not_read,
           a_name_in_the_order_that_is_too_long_is_refused_with_its_file,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,

@@ -108,7 +108,7 @@ def _let_rest(is_on):
     _probe.rest(is_on, _read)
 
 
-def is_read(func):
+def note_reading(func):
     """Takes note of a watched function that a compiler reads into its graphs."""
     if isinstance(func, types.FunctionType) and not any(func is known for known in _read):
         _read.append(func)

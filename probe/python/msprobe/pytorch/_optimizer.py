@@ -57,7 +57,7 @@ def watch():
         func = getattr(torch.nn.utils, name, None)
         if func is not None:
             _probe.watch(func, _in_clipping, _ROOTS)
-            _compilers.is_read(func)
+            _compilers.note_reading(func)
     _probe.watching(True, _ROOTS)
 
 

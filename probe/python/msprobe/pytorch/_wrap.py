@@ -50,7 +50,7 @@ def watch_custom(func, prefix, name, group):
         return None  # a method of a class in C: another object each time
     can = not isinstance(func, type) and _probe.watch(func, wrapper(func, prefix, name, owner), group)
     if can:
-        _compilers.is_read(func)
+        _compilers.note_reading(func)
     return func if can else None
 
 
