@@ -105,18 +105,21 @@ static enum form form_of(const char *path)
     return form;
 }
 
-/* Pickles of other endings are tensors. */
-static bool is_named_pickle(const char *path)
+/* Pickles of other endings are tensors, and lists of lists of other names are anything. */
+static bool is_named_record(const char *path, enum form form)
 {
-    const struct ms_str name = ms_str_of(path);
-    return ms_str_ends(name, MS_STR(".pickle")) || ms_str_ends(name, MS_STR(".pkl"));
+    const struct ms_str name = ms_path_base(path);
+    if (form == FORM_SNAPSHOT)
+        return ms_str_ends(name, MS_STR(".pickle")) || ms_str_ends(name, MS_STR(".pkl"));
+    return ms_str_has_folded(name, MS_STR(".raw")) || ms_str_has_folded(name, MS_STR("memory"));
 }
 
 bool mstx__mem_is_record(const char *path)
 {
     const enum form form = form_of(path);
-    return form == FORM_SNAPSHOT ? is_named_pickle(path)
-                                 : form >= FORM_TIMELINE && form <= FORM_RECORDS;
+    return form == FORM_SNAPSHOT || form == FORM_TIMELINE
+               ? is_named_record(path, form)
+               : form > FORM_TIMELINE && form <= FORM_RECORDS;
 }
 
 /* ---- paths -------------------------------------------------------------------------------- */

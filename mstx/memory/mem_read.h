@@ -22,7 +22,7 @@
 enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path,
                           struct ms_err *err) MS_MUST_USE;
 
-/* Tells by its first bytes whether a file is a record of memory and of nothing else: a snapshot, a raw timeline, a table
+/* Tells by its name and first bytes whether a file is a record of memory and of nothing else: a snapshot, a raw timeline, a table
  * of allocations. */
 bool mstx__mem_is_record(const char *path);
 

@@ -320,13 +320,16 @@ class TrainerMon(_monitor.BaseMonitor):
             hooks = reference() if reference is not None else None
             hook = hooks.get(handle.id) if hooks is not None else None
             if isinstance(hook, _Hook):
-                self._aside[-1].append((hooks, handle.id, hook, list(hooks)))
+                extra = [d for d in (r() for r in getattr(handle, "extra_dict_ref", ())) if d and handle.id in d]
+                self._aside[-1].append((hooks, handle.id, hook, list(hooks), [(d, d.pop(handle.id)) for d in extra]))
                 del hooks[handle.id]
 
     @guarded
     def put_back(self):
-        for hooks, number, hook, order in reversed(self._aside.pop() if self._aside else []):
+        for hooks, number, hook, order, flags in reversed(self._aside.pop() if self._aside else []):
             hooks[number] = hook
+            for d, flag in flags:
+                d[number] = flag
             for key in order + [key for key in hooks if key not in order]:
                 if key in hooks:
                     hooks.move_to_end(key)
