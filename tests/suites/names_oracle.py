@@ -23,6 +23,11 @@ KNOWN = {
     "core.SingleComparator.get_ranks": "a step of the official compare()",
     "core.SingleComparator.get_steps": "a step of the official compare()",
 }
+KNOWN.update((f"pytorch.TrainerMon.{name}", "a step of the official monitor, which calls it itself") for name in (
+    "adhoc_check build_tbtag_tensor_map common_info dynamic_monitor generate_cc_metrics generate_mv_metrics generate_param_map "
+    "generate_param_metrics get_linear_hook_target has_register_backward_hook hook_modules hook_optimizer hook_step_final ops "
+    "register_hooks register_param_call_id set_config tensor_metrics write_adhoc_check write_features_tb write_grad_tb "
+    "write_metrics_if_not_empty write_mv_tb write_param_tb write_stack_info write_xy_tb").split())
 
 WALK = """
 import importlib, inspect, json, sys, types

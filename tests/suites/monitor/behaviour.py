@@ -176,6 +176,19 @@ def copies():
     return monitor
 
 
+def activations_begin_and_end():
+    model, optimizer, monitor, where = monitored("reload", xy_distribution=False, all_xy=True)
+    for is_on in (False, True, False):
+        monitor.reload_xy(is_on)
+        step(model, optimizer)
+        step(model, optimizer)
+    steps = {int(row["step"]) for row in rows(where, "actv")}
+    check("reload_xy_begins_and_ends_activations", steps == {2, 3}, steps)
+    check("reload_xy_leaves_gradients", {int(row["step"]) for row in rows(where, "grad_reduced")} == set(range(6)),
+          rows(where, "grad_reduced"))
+    return monitor
+
+
 def struct():
     with heard() as said:
         model, optimizer, monitor, where = monitored("struct", print_struct=True)
@@ -203,5 +216,5 @@ def older_orders():
 
 
 kept = [mistakes_are_named(), a_live_edit(), a_folder_that_vanishes(), an_exception_in_the_model(), copies(),
-        struct(), older_orders()]
+        struct(), activations_begin_and_end(), older_orders()]
 sys.exit(bool(failed))

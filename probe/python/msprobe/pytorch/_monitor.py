@@ -263,6 +263,14 @@ class TrainerMon(_monitor.BaseMonitor):
         """Returns the figures of the present step's activations and of their gradients."""
         return self._figures(ACTV), self._figures(ACTV_GRAD)
 
+    @guarded
+    def reload_xy(self, xy_distribution=False):
+        """Begin to record activations and their gradients, or end it; what a step has recorded so far is dropped."""
+        self.config["xy_distribution"] = xy_distribution
+        if self._handles:
+            self._unhook()
+            self._hook()
+
     # ---- hooks --------------------------------------------------------------------
 
     @guarded
