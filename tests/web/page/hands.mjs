@@ -115,7 +115,7 @@ await test('suspects are listed, and the row says what it does', async () => {
   await page.click('.hit >> nth=0');
   await now(page, 'softmax.3');
   truth((await page.textContent('.line.now')).includes('introduces'), 'no role');
-  truth((await page.textContent('.drawer')).includes('introduces'), 'no verdict');
+  await until(page, () => document.querySelector('.drawer').textContent.includes('introduces'));
 });
 await test('in a small window with details open a suspect keeps its name and its role', async () => {
   await page.setViewportSize({width: 1024, height: 700});
