@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { PARTS = 24, LEVELS = 8 };
+enum { PARTS = 24, LEVELS = 8, SENTENCE_MAX = 4096 };
 static const double DECADES = 2; /* a course over more than these is drawn by its logarithm */
 
 struct course {
@@ -67,29 +67,34 @@ static void put_course(const struct probe_curve *c, const struct course *s, stru
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
+static void put_sentence(const struct probe_notable *n, const char *stat, struct ms_buf *out)
+{
+    struct ms_message m;
+    struct ms_buf text = {.max = SENTENCE_MAX};
+    probe_notable_tell(n, stat, &m);
+    ms_message_speak(ms_message_stored(&m), &text);
+    ms_csv_put(out, ms_buf_slice(&text), MS_CSV_OWN);
+    ms_buf_free(&text);
+}
+
 /* Writes what stands out: the end of its numbers, or that it moved before the gradient jumped. */
-static void put_verdict(const struct probe_notables *found, const struct probe_curve *c,
-                        const struct course *s, struct ms_buf *out)
+static void put_verdict(const struct probe_notables *found, const char *stat,
+                        const struct probe_curve *c, const struct course *s, struct ms_buf *out)
 {
     if (s->ended >= 0) {
         ms_buf_printf(out, "error,no number from step %" PRId64 " on", s->ended);
         return;
     }
-    for (size_t i = 0; i < found->all.n; i++) {
-        const struct probe_notable *n = &found->all.p[i];
-        if (n->curve != c || n->kind != PROBE_NOTABLE_SPIKE)
-            continue;
-        ms_buf_printf(out,
-                      "warning,%.3g times its usual norm %" PRId64
-                      " steps before the gradient jumps in step %" PRId64,
-                      n->moved, n->lead, n->step);
-        return;
-    }
-    ms_buf_putc(out, ',');
+    const struct probe_notable *n = found->all.p, *end = n + found->all.n;
+    while (n < end && (n->curve != c || n->kind != PROBE_NOTABLE_SPIKE))
+        n++;
+    ms_buf_puts(out, n < end ? "warning," : ",");
+    if (n < end)
+        put_sentence(n, stat, out);
 }
 
-static void put_row(const struct probe_notables *found, const struct probe_curve *c,
-                    struct ms_buf *out)
+static void put_row(const struct probe_notables *found, const char *stat,
+                    const struct probe_curve *c, struct ms_buf *out)
 {
     const struct course s = look_at(c);
     ms_csv_put(out, c->name, MS_CSV_OWN);
@@ -99,7 +104,7 @@ static void put_row(const struct probe_notables *found, const struct probe_curve
                   s.least, s.most);
     put_course(c, &s, out);
     ms_buf_putc(out, ',');
-    put_verdict(found, c, &s, out);
+    put_verdict(found, stat, c, &s, out);
     ms_buf_putc(out, '\n');
 }
 
@@ -109,7 +114,7 @@ enum ms_rc probe_curve_table(const struct probe_curves *c, struct ms_buf *out, s
     MS_TRY(probe_notables_find(&found, c, err));
     ms_buf_puts(out, "name,metric,rank,steps,first,last,least,most,course,Result,text\n");
     for (size_t i = 0; i < c->curves.n; i++)
-        put_row(&found, &c->curves.p[i], out);
+        put_row(&found, c->stat, &c->curves.p[i], out);
     probe_notables_free(&found);
     return ms_buf_check(out, err);
 }

@@ -186,18 +186,31 @@ static bool is_shelf(const struct viz_session *s, const struct viz_conf *conf)
 
 /* ---- opening ------------------------------------------------------------------- */
 
+/* Tells whether a path is a run or a trace; a run that holds a dump is compared as a dump. */
 static bool is_run(const char *path)
 {
     const enum viz_path_kind kind = viz_path_kind_of(path);
-    return kind == VIZ_PATH_RUN || kind == VIZ_PATH_TRACE || kind == VIZ_PATH_PROFILE;
+    const bool is = kind == VIZ_PATH_RUN || kind == VIZ_PATH_TRACE || kind == VIZ_PATH_PROFILE;
+    return is && (ms_path_kind(path) != MS_KIND_DIR || !viz_path_holds_dump(path));
 }
 
-/* A run that holds a dump is compared as a dump. */
 static bool is_pair_of_runs(const struct viz_session *s)
 {
-    if (s->golden == NULL || !is_run(s->path) || !is_run(s->golden))
-        return false;
-    return ms_path_kind(s->path) != MS_KIND_DIR || !viz_path_holds_dump(s->path);
+    return s->golden != NULL && is_run(s->path) && is_run(s->golden);
+}
+
+/* Fails for a second path that is nothing, or of another sort than the first. */
+static enum ms_rc check_golden(const struct viz_session *s, struct ms_err *err)
+{
+    if (s->golden == NULL)
+        return MS_OK;
+    if (ms_path_kind(s->golden) == MS_KIND_NONE)
+        return ms_fail_kind(s->golden, err);
+    if (is_run(s->path) == is_run(s->golden))
+        return MS_OK;
+    return ms_fail(err, MS_E_ARG, "%s is %s and %s is %s; two runs or two dumps are compared",
+                   s->path, viz_path_what(viz_path_kind_of(s->path)), s->golden,
+                   viz_path_what(viz_path_kind_of(s->golden)));
 }
 
 /* Opens the timelines of both, and by what the first is slower than the second as a table. */
@@ -268,6 +281,7 @@ static enum ms_rc open_path(struct viz_session *s, const struct viz_conf *conf, 
     s->golden = conf->golden != NULL ? ms_str_dup(ms_str_of(conf->golden)) : NULL;
     if (s->path == NULL || (conf->golden != NULL && s->golden == NULL))
         return ms_no_memory(err);
+    MS_TRY(check_golden(s, err));
     switch (ms_path_kind(s->path)) {
     case MS_KIND_FILE:
         return open_file(s, conf, err);

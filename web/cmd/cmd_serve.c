@@ -30,9 +30,10 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"PATH", NULL, MS_OPT_REST, offsetof(struct args, path), .min = 1, .max = 1,
-     .help = "a run directory, a dump, a .vis.db, a Chrome trace, a database of Ascend's "
-             "profilers, a .trend.db, the folder of a training monitor, or a folder of several of "
-             "these, of which the page lets you choose"},
+     .help =
+         "a run directory, a dump, a .vis.db, a Chrome trace, a database of Ascend's "
+         "profilers, a .trend.db, the folder of a training monitor, a table of a comparison, a "
+         "record of memory, or a folder of several of these, of which the page lets you choose"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct args, golden), "PATH",
      .help = "a second dump to compare the first with; of two runs, the older one"},
     {"port", "p", MS_OPT_INT, offsetof(struct args, port), "N", .dflt = "8421", .max = 65535,

@@ -181,6 +181,22 @@ START_TEST(two_runs_are_a_timeline_and_a_table_of_what_takes_longer)
 }
 END_TEST
 
+START_TEST(a_run_beside_something_else_is_told_what_both_are)
+{
+    char table[160];
+    snprintf(table, sizeof table, "%s", put_file("compare_result.csv", COMPARED));
+    put_steps("new.json", 300);
+    struct viz_conf conf = {.path = path, .golden = table};
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_ARG);
+    ck_says(err, "new.json is a trace and ");
+    ck_says(err, "is a table of a comparison; two runs or two dumps are compared");
+    ms_err_clear(&err);
+    conf.golden = "/nonexistent/run";
+    ck_assert_int_eq(viz_session_open(&session, &conf, &err), MS_E_NOTFOUND);
+    ck_says(err, "/nonexistent/run");
+}
+END_TEST
+
 TEST_MAIN_AROUND(set_up, tear_down, "viz_sheet",
                  a_table_is_sorted_by_numbers_with_what_is_none_last,
                  a_table_is_filtered_by_a_text_and_by_what_fails,
@@ -188,4 +204,5 @@ TEST_MAIN_AROUND(set_up, tear_down, "viz_sheet",
                  memory_is_a_row_for_each_owner_of_the_peak,
                  a_record_of_memory_beside_a_trace_is_not_what_a_folder_is,
                  a_curve_says_from_which_step_on_it_has_no_number,
-                 two_runs_are_a_timeline_and_a_table_of_what_takes_longer)
+                 two_runs_are_a_timeline_and_a_table_of_what_takes_longer,
+                 a_run_beside_something_else_is_told_what_both_are)
