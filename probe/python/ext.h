@@ -162,6 +162,9 @@ const char *ext_data_dir(void);
 /* Ends the calls queued by ext_leave_later; ext_leaving is their number. */
 void ext_leave_calls(void);
 extern unsigned ext_leaving;
+/* The same before a call of the program, which calls what ext_when_called() was given, once. */
+void ext_begin_call(void);
+void ext_when_called(PyObject *func);
 /* Queues a call to end before the next one is entered; true: the queue was empty. */
 bool ext_leave_later(struct probe_call *c, uint64_t uses);
 

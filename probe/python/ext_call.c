@@ -41,6 +41,14 @@ static PyObject *leave_calls(PyObject *module, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+/* when_called(func): calls func before the next call of the program is entered, once */
+static PyObject *when_called(PyObject *module, PyObject *func)
+{
+    (void)module;
+    ext_when_called(func);
+    Py_RETURN_NONE;
+}
+
 /* ---- entering --------------------------------------------------------- */
 
 static PyObject *call_enter(PyObject *module, PyObject *args)
@@ -54,6 +62,7 @@ static PyObject *call_enter(PyObject *module, PyObject *args)
         return NULL;
     if (!probe__may_enter(ext_dumper, PROBE__OP))
         Py_RETURN_NONE;
+    ext_begin_call();
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
                                                         .dir = PROBE_FORWARD,
@@ -79,6 +88,7 @@ static PyObject *enter_root(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "s|p", &name, &outside))
         return NULL;
+    ext_begin_call();
     if (outside && probe__in_module(ext_dumper))
         Py_RETURN_NONE;
     if (ext_dumper != NULL && ext_dumper->s.strict && ext_dumper->style.mindspore)
@@ -198,6 +208,8 @@ PyMethodDef ext_call_functions[] = {
     {"hidden", (PyCFunction)(void (*)(void))hidden, METH_FASTCALL,
      "hidden(function, *args): its result; functions it calls are not dumped"},
     {"hide", hide, METH_O, "hide(by): 1: what this thread calls is not dumped; -1: as before"},
+    {"when_called", when_called, METH_O,
+     "when_called(func): called before the next call of the program"},
     {"leave_calls", leave_calls, METH_NOARGS, "leave_calls(): calls that are leaving end now"},
     {"save", save, METH_VARARGS, "save(name, value, is_grad=False, number=-1) -> number or None"},
     {0}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ext_held: calls that stay open while code of the program runs, and those that end before the next
- * one is entered.
+ * ext_held: calls that stay open while code of the program runs, those that end before the next
+ * one is entered, and what waits for the next call of the program.
  */
 #include "probe/python/ext.h"
 
@@ -39,6 +39,28 @@ void ext_leave_calls(void)
         if (ext_dumper != NULL && probe__call_uses(leaving[i].call) == leaving[i].uses)
             probe_call_exit(leaving[i].call);
     }
+}
+
+/* A function to call before the next call of the program is entered, once; NULL: none. */
+static PyObject *before_next;
+
+void ext_begin_call(void)
+{
+    ext_leave_calls();
+    if (before_next == NULL)
+        return;
+    PyObject *func = before_next;
+    before_next = NULL;
+    PyObject *done = ext_ask(func, NULL, 0);
+    if (done == NULL)
+        ext_fail("what waits for the next call");
+    Py_XDECREF(done);
+    Py_DECREF(func);
+}
+
+void ext_when_called(PyObject *func)
+{
+    Py_XSETREF(before_next, Py_NewRef(func));
 }
 
 bool ext_leave_later(struct probe_call *c, uint64_t uses)

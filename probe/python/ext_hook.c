@@ -95,7 +95,7 @@ static PyObject *hook_call(PyObject *self, PyObject *const *args, size_t nargsf,
     if (n < 2 || !probe__may_enter(ext_dumper, PROBE__MODULE))
         Py_RETURN_NONE;
     h->was_called = 1;
-    ext_leave_calls();
+    ext_begin_call();
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__MODULE,
                                                         .dir = PROBE_FORWARD,

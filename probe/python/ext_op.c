@@ -222,7 +222,7 @@ static PyObject *op_call(PyObject *self, PyObject *const *args, size_t nargsf, P
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (!probe__may_enter(ext_dumper, PROBE__OP) || ext_is_tracing() || !is_of_owner(op, args, n))
         return ext_real_of(op->func)(op->func, args, nargsf, kwnames);
-    ext_leave_calls();
+    ext_begin_call();
     struct probe_call *c =
         probe__enter(ext_dumper, &(struct probe__entry){.kind = PROBE__OP,
                                                         .dir = PROBE_FORWARD,

@@ -27,11 +27,10 @@ CASES = [("L0", "statistics"), ("L1", "statistics"), ("mix", "statistics"), ("mi
          ("debug", "tensor"), ("L2", "tensor")]
 PROGRAMS = ("calls", "run")
 SECONDS = 150
-# Ways whose numbers differ from those without a dump, in the last bits, and why.
-KNOWN = {
-    "cells_called_by_other_names": "a value is read twice within a cell and once outside: the framework tells the gradient of the "
-                                   "cell's input by a node of its own, which adds the two first",
-}
+# Ways that differ with a MindSpore whose tensors do not refer to the nodes of the graph: there tensors and their
+# gradients pass through an operator at the border of a call, which adds first what comes from within.
+OF_OLD_VERSIONS = ("cells_called_by_other_names", "a_penalty_of_gradients_within_the_loss",
+                   "cells_that_know_their_tensors_by_identity")
 
 
 class Steps:
@@ -216,9 +215,9 @@ def check_way(name):
     if any(found != without for found, _, _ in results.values()) and run_case(name, None, "")[0] != without:
         skip(name, "")
         return True
-    apart = [found for found, _, _ in results.values() if found != without]
-    if name in KNOWN and apart and all(found is not None and len(found) == len(without) for found in apart):
-        print(f"skip unchanged_{name}: {KNOWN[name]}", flush=True)
+    from msprobe.mindspore import _nodes
+    if name in OF_OLD_VERSIONS and not _nodes.EXIST:
+        skip(name, "")
         return True
     return all([report(title, without, *result) for title, result in results.items()])
 

@@ -91,6 +91,30 @@ def a_penalty_of_gradients_within_the_loss(steps):
 
 
 @way
+def cells_that_know_their_tensors_by_identity(steps):
+    class Keeping(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.kept = nn.Dense(6, 6), nn.Dense(6, 1), None
+
+        def construct(self, x, others):
+            self.kept = self.first(x)
+            others["hidden"] = self.kept
+            return self.second(ops.tanh(self.kept)), self.kept
+
+    model, known = Keeping(), []
+
+    def loss_of():
+        others = {}
+        result, hidden = model(X, others)
+        known.append((hidden is model.kept, others["hidden"] is hidden))
+        return (result ** 2).mean() + (hidden ** 2).mean() + (hidden * hidden).sum()
+
+    yield from train(steps, model, loss_of)
+    yield known
+
+
+@way
 def weights_rebuilt_by_a_low_rank_adapter(steps):
     class Adapted(nn.Cell):
         def __init__(self):

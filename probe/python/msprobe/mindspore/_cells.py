@@ -7,7 +7,7 @@ from mindspore import nn
 from mindspore.common.hook_handle import HookHandle
 
 from msprobe import _probe
-from msprobe.mindspore._gradients import Watcher, in_turn
+from msprobe.mindspore._gradients import in_turn, watcher
 
 _WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
 _TAKES_KWARGS = "with_kwargs" in _WORDS
@@ -139,8 +139,8 @@ def hook_model(model, with_gradients, prefix=""):
     _hooked[:] = [(references, cells) for references, cells in _hooked if any(r() is not None for r in references)]
     known = next((cells for references, cells in _hooked if _is_of(references, model)), None)
     if known is None:
-        watcher = Watcher()
-        known = [_Hooked(path, cell, watcher) for path, cell in _named(model, prefix)]
+        watches = watcher()
+        known = [_Hooked(path, cell, watches) for path, cell in _named(model, prefix)]
         _hooked.append(([weakref.ref(chunk) for chunk in _chunks(model)], known))
     for one in known:
         one.put()
@@ -172,7 +172,7 @@ def hook_one(cell, name, with_gradients):
         raise ValueError(f"module_dump: expected a mindspore.nn.Cell, found {type(cell).__name__}")
     if any(cell is one.cell() for _, known in _hooked for one in known if one.is_put):
         return
-    hook, handles = _hook_cell(cell, name, Watcher())
+    hook, handles = _hook_cell(cell, name, watcher())
     _dumped.extend(handles)
     _alone.append(cell)
     if with_gradients:

@@ -116,6 +116,7 @@ class PrecisionDebugger(BaseDebugger):
 
     def _setup(self):
         super()._setup()
+        _gradients.set_strict(self._info["strict"])
         _graphs.watch()
 
     def _has_backward(self):

@@ -42,7 +42,7 @@ class _Hook:
 
     def __init__(self, monitor, name):
         self.monitor, self.name, self.number, self.micro = weakref.ref(monitor), name, None, 0
-        self.operators = []  # which the calls that run pass their values through
+        self.borders = []  # of the calls that run, where their gradients are seen
 
     def __deepcopy__(self, _memo):
         return _copied()
@@ -58,22 +58,18 @@ class _Hook:
             monitor._after(self, cell, args, kwargs, kwargs_and_result[-1])
 
     def before_call(self, _cell, args, *_kwargs):
-        """Passes the arguments on as they are, through an operator that hears of their gradients."""
         monitor = self.monitor()
         is_watched = monitor is not None and monitor._due and _gradients.wants_gradients()
-        operator = monitor._operator(self) if is_watched else None
-        self.operators.append(operator)
-        if operator is None:
-            return None
-        args = _gradients.through(operator, args, _is_tensor)
-        return (args, *_kwargs) if _kwargs else args
+        border = monitor._border(self, args) if is_watched else None
+        self.borders.append(border)
+        others = border.before if border is not None else None
+        return (others, *_kwargs) if others is not None and _kwargs else others
 
     def after_call(self, _cell, _args, *kwargs_and_result):
-        """Passes the results through the same operator."""
-        operator = self.operators.pop() if self.operators else None
-        return None if operator is None else _gradients.through(operator, kwargs_and_result[-1], _is_tensor)
+        border = self.borders.pop() if self.borders else None
+        return None if border is None else border.after(kwargs_and_result[-1])
 
-    def after_backward(self, _cell, of_inputs, of_results):
+    def after_backward(self, of_inputs, of_results):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
             _wait()
@@ -103,12 +99,8 @@ class _Hook:
 
 def _copied():
     hook = _Hook.__new__(_Hook)
-    hook.monitor, hook.name, hook.number, hook.micro, hook.operators = _nobody, "", None, 0, []
+    hook.monitor, hook.name, hook.number, hook.micro, hook.borders = _nobody, "", None, 0, []
     return hook
-
-
-def _is_tensor(value):
-    return isinstance(value, _Tensor)
 
 
 def _tensors_in(values):
@@ -285,8 +277,8 @@ class TrainerMon(_monitor.BaseMonitor):
     # ---- activations ----------------------------------------------------------------
 
     @guarded
-    def _operator(self, hook):
-        return _gradients.backward_hook(hook.name, hook.after_backward, False)
+    def _border(self, hook, args):
+        return _gradients.Border(hook.name, hook.after_backward, args)
 
     @guarded
     def _after(self, hook, cell, args, kwargs, result):
@@ -324,7 +316,8 @@ class TrainerMon(_monitor.BaseMonitor):
 
     @guarded
     def _stepping(self, args):
-        """Called before the optimizer steps."""
+        """Called before the optimizer steps: the backward is over."""
+        _gradients.settle()
         if not self._due:
             return
         if self.config["wg_distribution"]:

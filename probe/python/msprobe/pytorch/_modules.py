@@ -6,6 +6,7 @@ import weakref
 import torch
 
 from msprobe import _probe
+from msprobe._gradients import NODES_MAX, ONE, Gradients
 from msprobe._values import items_of
 from msprobe.pytorch import _fast_path
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK, is_traced
@@ -25,13 +26,7 @@ _is_dynamo = getattr(_compiler, "is_dynamo_compiling", None) or _is_compiling
 _LAZY = torch.nn.parameter.UninitializedTensorMixin
 
 
-# ---- gradients of modules ---------------------------------------------------
-# Nothing of the training is replaced: arguments, results and their containers stay the same
-# objects, and no node is added to the graph. Gradients into a module are seen before the nodes
-# of its results run; gradients out of a module, after the nodes inside the module that have an
-# edge to one of its inputs.
-
-_NODES_MAX = 100000  # in the graph of one call; a larger graph is not searched
+# ---- gradients of modules: see msprobe/_gradients.py -------------------------
 
 
 def _collect(value, found):
@@ -56,19 +51,12 @@ def _distinct(value):
     tensors = []
     _collect(value, tensors)
     if len(tensors) < 2:
-        return tensors, _ONE if tensors else []
+        return tensors, ONE if tensors else []
     known, places = {}, []
     for t in tensors:
         places.append(None if id(t) in known else len(known))
         known.setdefault(id(t), t)
     return list(known.values()), places
-
-
-_ONE = [0]  # the places of a single tensor
-
-
-def _placed(gradients, places):
-    return tuple([None if p is None else gradients[p] for p in places])
 
 
 def _edge(t):
@@ -92,7 +80,7 @@ def _consumers(results, inputs, began):
     no functions of its own."""
     stack = [r.grad_fn for r in results]
     seen, found = set(stack), []
-    while stack and len(seen) < _NODES_MAX:
+    while stack and len(seen) < NODES_MAX:
         node = stack.pop()
         if began is not None and node._sequence_nr() < began:
             continue
@@ -113,84 +101,22 @@ def _consumers(results, inputs, began):
     return found
 
 
-class _Gradients:
-    """Gradients of one call of a module, from the first that arrives to the last that leaves."""
-
-    __slots__ = ("enter", "about", "places_in", "places_out", "through", "sources", "consumers",
-                 "given", "sums", "to_come", "to_leave", "call")
-
-    def __init__(self, enter, about, places_in, places_out, through, sources, consumers):
-        self.enter, self.about = enter, about  # makes what is told of the gradients, and its arguments
-        self.places_in, self.places_out = places_in, places_out
-        self.through = through  # (result, input) that are the same tensor
-        self.sources, self.consumers = self.to_come, self.to_leave = sources, consumers  # numbers of nodes
-        self.given = self.sums = self.call = None
-
-    def come(self, wanted, gradients):
-        """Records gradients of results before their node runs."""
-        if self.to_come == self.sources:
-            self.call = self.enter(*self.about)
-            if self.sources > 1 and self.call is not None:
-                _when_over(self.end)  # a result without use has no gradient
-        if self.given is None:
-            self.given = [None] * len(self.places_out)
-        for number, index in wanted:
-            self.given[index] = gradients[number]
-        self.to_come -= 1
-        if self.to_come == 0 and self.consumers == 0:
-            self.leave(at_once=True)
-
-    def go(self, edges, gradients):
-        """Adds up gradients of inputs after a node with edges to them has run."""
-        if self.sums is None:
-            self.sums = [None] * len(self.places_in)
-        for place, index in edges:
-            gradient = gradients[place] if place < len(gradients) else None
-            if gradient is not None:
-                known = self.sums[index]
-                self.sums[index] = gradient if known is None else _probe.ask(_sum, known, gradient)
-        self.to_leave -= 1
-        if self.to_leave == 0:
-            self.leave()
-
-    def end(self):
-        """Writes the record at the end of the backward."""
-        if self.call is not None:
-            try:
-                self.leave(at_once=True)
-            except Exception as why:
-                if _is_alien(why):
-                    raise
-                _note(f"the backward of a module is left out: {why}")
-
-    def leave(self, at_once=False):
-        call, given = self.call, self.given
-        sums = self.sums or [None] * len(self.places_in)
-        self.to_come, self.to_leave = self.sources, self.consumers
-        self.given = self.sums = self.call = None
-        if call is None:
-            return
-        for result, of_input in self.through:
-            sums[of_input] = given[result] if sums[of_input] is None else sums[of_input]
-        call.input(tuple(given) if self.places_out is _ONE else _placed(given, self.places_out))
-        call.output(tuple(sums) if self.places_in is _ONE else _placed(sums, self.places_in))
-        if at_once:
-            call.done()
-        elif call.leave():
-            _when_over(_probe.leave_calls)
-
-
 _add, _no_grad = torch.add, torch.no_grad
 _is_alien = _probe.is_alien
 _note = _probe.note  # written in C, so that the exception handlers below cannot fail
 _when_over = torch.autograd.Variable._execution_engine.queue_callback  # called after backward
 
 
-def _sum(a, b):
-    if is_traced(a):
-        return a  # it has a shape and no elements, as the sum would
-    with _no_grad():
-        return _add(a, b)
+class _Gradients(Gradients):
+    __slots__ = ()
+    when_over = staticmethod(_when_over)
+
+    @staticmethod
+    def add(a, b):
+        if is_traced(a):
+            return a  # it has a shape and no elements, as the sum would
+        with _no_grad():
+            return _add(a, b)
 
 
 class _Come:
