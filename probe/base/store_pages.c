@@ -10,8 +10,12 @@
  * system's, except that a page which was read or mapped passes through here. It costs no further
  * reading, and two bits for each page of the file.
  *
- * An overflow page is not taken for an interior page, as it begins with the number of the next one,
- * whose first byte is 2 or 5 from 33 million pages on only.
+ * A row may also share its overflow pages with other rows, or name one of them again and again: a
+ * thousand rows of 20 MB each in a file of 28 MB. So all rows together may not say that they have more
+ * bytes than the file has.
+ *
+ * An overflow page is not taken for a page of a tree, as it begins with the number of the next one,
+ * whose first byte is 2 from 33 million pages on only.
  */
 #include "probe/base/mem.h"
 #include "probe/base/store_int.h"
@@ -21,7 +25,8 @@
 #include <string.h>
 
 enum { PAGE_MIN = 512, DB_HEADER = 100, SIZE_AT = 16, VERSION_AT = 24, VERSION_SIZE = 16 };
-enum { INTERIOR_INDEX = 2, INTERIOR_TABLE = 5, CELLS_AT = 3, LAST_CHILD_AT = 8, CELL_LIST_AT = 12 };
+enum { INTERIOR_INDEX = 2, INTERIOR_TABLE = 5, LEAF_INDEX = 10, LEAF_TABLE = 13 };
+enum { CELLS_AT = 3, LAST_CHILD_AT = 8, LEAF_HEADER = 8, INTERIOR_HEADER = 12, CHILD_SIZE = 4 };
 
 /* What is kept of an open database, behind what the system's VFS keeps of it. */
 struct page_guard {
@@ -31,6 +36,7 @@ struct page_guard {
     unsigned char version[VERSION_SIZE]; /* changes whenever another connection writes */
     uint64_t pages;                      /* the largest number in the sets; 0: there are none */
     uint64_t *is_child, *is_checked;     /* sets of page numbers */
+    uint64_t bytes, claimed; /* of the file; that the rows of checked pages say they have */
 };
 
 static sqlite3_vfs *system_vfs, guarded_vfs;
@@ -70,7 +76,7 @@ static void forget_pages(struct page_guard *g)
     ms_free(g->is_child);
     ms_free(g->is_checked);
     g->is_child = g->is_checked = NULL;
-    g->pages = 0;
+    g->pages = g->claimed = 0;
 }
 
 /* Makes sets with room for each page of the file; returns an SQLite code. */
@@ -81,6 +87,7 @@ static int make_sets(struct page_guard *g, sqlite3_file *f)
     if (code != SQLITE_OK)
         return code;
     const uint64_t pages = (uint64_t)bytes / g->page_size + 1;
+    g->bytes = (uint64_t)bytes;
     g->is_child = ms_calloc(pages / 64 + 1, sizeof *g->is_child);
     g->is_checked = ms_calloc(pages / 64 + 1, sizeof *g->is_checked);
     if (g->is_child == NULL || g->is_checked == NULL) {
@@ -91,23 +98,70 @@ static int make_sets(struct page_guard *g, sqlite3_file *f)
     return SQLITE_OK;
 }
 
+static bool is_interior(int type)
+{
+    return type == INTERIOR_INDEX || type == INTERIOR_TABLE;
+}
+
+/* Returns the list of the places of cells, NULL when it is longer than the page, which SQLite itself
+ * refuses. */
+static const unsigned char *cell_list(const struct page_guard *g, const unsigned char *page,
+                                      size_t head, uint32_t *cells)
+{
+    const size_t at = head + (is_interior(page[head]) ? INTERIOR_HEADER : LEAF_HEADER);
+    *cells = be16(page + head + CELLS_AT);
+    return at + 2 * (size_t)*cells <= g->page_size ? page + at : NULL;
+}
+
+static uint32_t place_of_cell(const struct page_guard *g, const unsigned char *list, uint32_t i)
+{
+    return be16(list + 2 * (size_t)i) & (g->page_size - 1);
+}
+
 /* Adds the children of an interior page; false when one of them is already a child. SQLite itself
- * refuses more cells than fit, and numbers behind the end of the file. */
+ * refuses numbers behind the end of the file. */
 static bool add_children(struct page_guard *g, const unsigned char *page, size_t head)
 {
-    const uint32_t cells = be16(page + head + CELLS_AT);
-    const unsigned char *cell = page + head + CELL_LIST_AT;
-    if (head + CELL_LIST_AT + 2 * (size_t)cells > g->page_size)
-        return true;
-    uint32_t child = be32(page + head + LAST_CHILD_AT);
-    for (uint32_t i = 0;; i++) {
+    uint32_t cells, child = be32(page + head + LAST_CHILD_AT);
+    const unsigned char *list = cell_list(g, page, head, &cells);
+    for (uint32_t i = 0; list != NULL; i++) {
         if (child <= g->pages && add_page(g->is_child, child))
             return false;
         if (i == cells)
             return true;
-        const uint32_t at = be16(cell + 2 * (size_t)i) & (g->page_size - 1);
-        child = at + sizeof child <= g->page_size ? be32(page + at) : UINT32_MAX;
+        const uint32_t at = place_of_cell(g, list, i);
+        child = at + CHILD_SIZE <= g->page_size ? be32(page + at) : UINT32_MAX;
     }
+    return true;
+}
+
+/* Reads a number of SQLite: seven bits in each byte, the highest first, eight in the ninth. */
+static uint64_t number_at(const unsigned char *p, const unsigned char *end)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8 && p < end; i++, p++) {
+        v = v << 7 | (*p & 0x7F);
+        if (*p < 0x80)
+            return v;
+    }
+    return p < end ? v << 8 | *p : v;
+}
+
+/* Adds the bytes that the rows of a page say they have; false when all rows together say more than
+ * the file has: what does not fit on the page of a row lies on pages that several rows name. */
+static bool add_claims(struct page_guard *g, const unsigned char *page, size_t head)
+{
+    uint32_t cells;
+    const unsigned char *list = cell_list(g, page, head, &cells);
+    const uint32_t skipped = page[head] == INTERIOR_INDEX ? CHILD_SIZE : 0;
+    for (uint32_t i = 0; list != NULL && i < cells; i++) {
+        const uint32_t at = place_of_cell(g, list, i) + skipped;
+        const uint64_t n = at < g->page_size ? number_at(page + at, page + g->page_size) : 0;
+        if (n > g->bytes - g->claimed)
+            return false;
+        g->claimed += n;
+    }
+    return true;
 }
 
 /* Returns an SQLite code for a page that has been read. */
@@ -116,12 +170,15 @@ static int check_page(sqlite3_file *f, const unsigned char *page, int64_t offset
     struct page_guard *g = guard_of(f);
     const size_t head = offset == 0 ? DB_HEADER : 0;
     const uint64_t number = (uint64_t)offset / g->page_size + 1;
-    if (page[head] != INTERIOR_INDEX && page[head] != INTERIOR_TABLE)
+    const int type = page[head];
+    if (!is_interior(type) && type != LEAF_INDEX && type != LEAF_TABLE)
         return SQLITE_OK;
     const int code = g->pages == 0 ? make_sets(g, f) : SQLITE_OK;
     if (code != SQLITE_OK || number > g->pages || add_page(g->is_checked, number))
         return code;
-    return add_children(g, page, head) ? SQLITE_OK : SQLITE_CORRUPT;
+    if (is_interior(type) && !add_children(g, page, head))
+        return SQLITE_CORRUPT;
+    return type == INTERIOR_TABLE || add_claims(g, page, head) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
 /* Learns the size of a page from the first one, and forgets what was learned of a file that another

@@ -302,6 +302,80 @@ START_TEST(a_schema_of_thousands_of_tables_is_refused)
 }
 END_TEST
 
+/* ---- rows that share their pages ------------------------------------------------------------------ */
+
+/* Adds to the size that a row says it has, by so many overflow pages that what lies on its own page stays
+ * as it was. The size takes three bytes where it is 16 kB or more. */
+static void add_to_row(unsigned char *size, unsigned overflow_pages)
+{
+    ck_assert(size[0] >= 0x80 && size[1] >= 0x80 && size[2] < 0x80);
+    const unsigned was = (size[0] & 0x7FU) << 14 | (size[1] & 0x7FU) << 7 | size[2];
+    const unsigned is = was + overflow_pages * (page_size - 4);
+    ck_assert_uint_lt(is, 1 << 21);
+    size[0] = (unsigned char)(0x80 | is >> 14);
+    size[1] = (unsigned char)(0x80 | (is >> 7 & 0x7F));
+    size[2] = (unsigned char)(is & 0x7F);
+}
+
+/* Opens the file and visits each row of the table, without looking into any. */
+static enum ms_rc visit_rows(int64_t *n)
+{
+    struct ms_store *s;
+    MS_TRY(ms_store_open(&s, path, &err));
+    const enum ms_rc rc = number_of(s, "SELECT count(*) FROM t", n);
+    ms_store_close(s);
+    return rc;
+}
+
+/* In a table with rows, and in one whose rows stand in interior pages too. */
+START_TEST(rows_that_say_more_than_the_file_has_are_refused)
+{
+    enum { OVERFLOW_PAGES = 200 };
+    unsigned char page[PAGE_MAX];
+    struct ms_store *s;
+    int64_t n;
+    const unsigned list = _i != 0 ? CELL_LIST_AT : 8, skipped = _i != 0 ? 4 : 0;
+    ck_assert_int_eq(ms_store_create(&s, path, &err), MS_OK);
+    run_sql(s, _i != 0 ? "CREATE TABLE t(id INTEGER PRIMARY KEY, raw) WITHOUT ROWID"
+                       : "CREATE TABLE t(id INTEGER PRIMARY KEY, raw)");
+    run_sql(s, "WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM x LIMIT 30) "
+               "INSERT INTO t SELECT i, zeroblob(70000) FROM x");
+    ck_assert_int_eq(ms_store_commit(s, &err), MS_OK);
+    ck_assert_msg(visit_rows(&n) == MS_OK && n == 30, "%s", err.msg);
+    const unsigned root = root_of("t");
+    transfer_page(root, page, false);
+    const unsigned changed = page[0] == 5 ? get_child(page, 0) : root;
+    transfer_page(changed, page, false);
+    ck_assert_uint_eq(page[0], _i != 0 ? 2 : 13);
+    add_to_row(page + be16(page + list) + skipped, OVERFLOW_PAGES);
+    transfer_page(changed, page, true);
+    ck_assert_int_eq(visit_rows(&n), MS_E_FORMAT);
+    ck_assert_msg(strstr(err.msg, "malformed") != NULL, "%s", err.msg);
+}
+END_TEST
+
+/* Rows of an index stand in its interior pages as well. */
+START_TEST(rows_fill_the_file_and_no_more)
+{
+    struct ms_store *s;
+    int64_t n;
+    ck_assert_int_eq(ms_store_create(&s, path, &err), MS_OK);
+    run_sql(s, "CREATE TABLE t(id INTEGER PRIMARY KEY, raw) WITHOUT ROWID; WITH RECURSIVE x(i) AS "
+               "(SELECT 1 UNION ALL "
+               "SELECT i + 1 FROM x LIMIT 500) INSERT INTO t SELECT i, zeroblob(i * 13) FROM x");
+    run_sql(s, "CREATE INDEX by_raw ON t(raw, id)");
+    ck_assert_int_eq(ms_store_commit(s, &err), MS_OK);
+    ck_assert_msg(count_rows(NULL, &n) == MS_OK, "%s", err.msg);
+    ck_assert_int_eq(n, 500);
+    ck_assert_int_eq(ms_store_open(&s, path, &err), MS_OK);
+    ck_assert_msg(number_of(s, "SELECT count(*) FROM t INDEXED BY by_raw WHERE raw > x'00'", &n) ==
+                      MS_OK,
+                  "%s", err.msg);
+    ck_assert_int_eq(n, 500);
+    ms_store_close(s);
+}
+END_TEST
+
 /* ---- trees that grow ---------------------------------------------------------------------------- */
 
 /* A tree that gets a level has a new page between its root and all that were the root's children. */
@@ -394,6 +468,8 @@ int main(void)
     tcase_add_test(tc, pages_that_multiply_are_refused_and_not_read);
     tcase_add_test(tc, a_schema_whose_pages_multiply_is_refused);
     tcase_add_loop_test(tc, a_schema_of_thousands_of_tables_is_refused, 0, 2);
+    tcase_add_loop_test(tc, rows_that_say_more_than_the_file_has_are_refused, 0, KINDS);
+    tcase_add_test(tc, rows_fill_the_file_and_no_more);
     tcase_add_test(tc, a_tree_that_another_connection_lets_grow_is_read);
     tcase_add_loop_test(tc, a_tree_that_grows_in_the_same_connection_is_read, 0, KINDS);
     tcase_add_loop_test(tc, a_schema_of_several_pages_is_read_whatever_their_size, 0, SIZES);
