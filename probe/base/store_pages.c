@@ -156,7 +156,9 @@ static bool add_claims(struct page_guard *g, const unsigned char *page, size_t h
     const uint32_t skipped = page[head] == INTERIOR_INDEX ? CHILD_SIZE : 0;
     for (uint32_t i = 0; list != NULL && i < cells; i++) {
         const uint32_t at = place_of_cell(g, list, i) + skipped;
-        const uint64_t n = at < g->page_size ? number_at(page + at, page + g->page_size) : 0;
+        if (at >= g->page_size || page[at] < 0x80)
+            continue; /* fewer than 128 bytes lie on the page itself */
+        const uint64_t n = number_at(page + at, page + g->page_size);
         if (n > g->bytes - g->claimed)
             return false;
         g->claimed += n;
