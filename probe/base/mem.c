@@ -118,8 +118,7 @@ bool ms_mem_failed(void)
     return atomic_load(&mem.failed);
 }
 
-/* ---- growing arrays: by half, which wastes less than doubling at the sizes of a dump and still
- * copies each item a bounded number of times --------------------------------------------- */
+/* ---- growing arrays ---------------------------------------------------- */
 
 /* Reads the caller's pointer, a T *, by its bytes: an access as void * would break the aliasing
  * rules. */
@@ -135,6 +134,8 @@ static void set_items(void *p, const void *items)
     memcpy(p, &items, sizeof items);
 }
 
+/* Grows by half, which wastes less than doubling at the sizes of a dump and still copies each item a
+ * bounded number of times. */
 bool ms_vec_grow(void *p, size_t *cap, size_t want, size_t item)
 {
     size_t grown = *cap + *cap / 2 + 8;

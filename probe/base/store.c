@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK = 2000 };
+enum { BUSY_WAIT_MS = 5000, STEPS_PER_LOOK_AT_CLOCK = 2000 };
 
 struct ms_store {
     sqlite3 *db;
@@ -156,8 +156,8 @@ void ms_store_set_limit_ms(struct ms_store *s, uint32_t ms)
 {
     s->limit_ms = ms;
     start_clock(s);
-    sqlite3_progress_handler(s->db, ms != 0 ? STEPS_PER_LOOK : 0, ms != 0 ? past_deadline : NULL,
-                             s);
+    sqlite3_progress_handler(s->db, ms != 0 ? STEPS_PER_LOOK_AT_CLOCK : 0,
+                             ms != 0 ? past_deadline : NULL, s);
 }
 
 /* ---- opening ---------------------------------------------------------- */
