@@ -55,7 +55,7 @@ PROG := $(filter-out probe/cli/launch.c,$(wildcard probe/cli/*.c)) $(wildcard */
 LAUNCH := $(addprefix probe/cli/,launch.c main.c signals.c terminal.c) mstx/cmd/cmd_run.c
 
 # What enters someone else's process: libc and pthread alone.
-BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_guard.c store_vtab.c opt.c complete.c par.c exchange.c beside.c mapsafe.c jprint.c message.c regex.c)
+BASE_CLI   := $(addprefix probe/base/,conf.c csv.c store.c store_bulk.c store_guard.c store_pages.c store_vtab.c opt.c complete.c par.c exchange.c beside.c mapsafe.c jprint.c message.c regex.c)
 BASE_RT    := $(filter-out $(BASE_CLI),$(SRC_base))
 PROBE_CLI  := $(wildcard probe/trend/*.c probe/checkpoint/*.c probe/settings/*.c probe/quantise/*.c)
 SO_MSPROBE := $(BASE_RT) $(filter-out $(PROBE_CLI),$(SRC_probe))

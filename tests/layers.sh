@@ -96,7 +96,7 @@ home() {
     grep -rlE "include <(.*/)?$1>" --include='*.[ch]' probe mstx compare viz web 2>/dev/null |
         grep -vE "^$2" | grep . && bad "$1 belongs to $2"
 }
-home sqlite3.h 'probe/base/store(_vtab|_guard)?\.c'
+home sqlite3.h 'probe/base/store(_vtab|_guard|_pages)?\.c'
 home cJSON.h '(probe/base/conf\.c|web/api/)'
 home microhttpd.h 'web/'
 home 'n?curses.h' 'viz/tui/'

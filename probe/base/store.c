@@ -208,22 +208,15 @@ static enum ms_rc connect_to(struct ms_store *s, const char *path, const char *q
     put_uri(&uri, path, query);
     enum ms_rc rc = ms_buf_check(&uri, err);
     if (rc == MS_OK) {
+        const char *vfs = s->tmp == NULL ? ms_store__guarded_vfs() : NULL; /* not a file of ours */
         int code = sqlite3_open_v2(ms_buf_z(&uri), &s->db,
-                                   flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+                                   flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, vfs);
         rc = code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
     }
     ms_buf_free(&uri);
     if (rc == MS_OK)
         sqlite3_busy_timeout(s->db, BUSY_WAIT_MS);
     return rc;
-}
-
-/* sqlite3_open reads nothing; this query checks that the file is a database. */
-static const char look_inside[] = "SELECT count(*) FROM sqlite_master";
-
-static int try_reading(struct ms_store *s)
-{
-    return sqlite3_exec(s->db, look_inside, NULL, NULL, NULL);
 }
 
 static enum ms_rc harden_store(struct ms_store *s, struct ms_err *err)
@@ -236,9 +229,10 @@ static enum ms_rc harden_store(struct ms_store *s, struct ms_err *err)
 static enum ms_rc check_inside(struct ms_store *s, struct ms_err *err)
 {
     struct ms_store_found found = {0};
-    int code = try_reading(s);
-    if (code == SQLITE_OK)
-        code = ms_store__find_code(s->db, &found);
+    const int code = ms_store__find_code(s->db, &found);
+    if (found.is_too_large)
+        return ms_fail(err, MS_E_LIMIT, "%s: holds thousands of tables, too many to look through",
+                       s->path);
     if (code != SQLITE_OK)
         return fail_sql(s, code, NULL, err);
     if (!found.is_any)
@@ -277,8 +271,9 @@ static enum ms_rc finish_copy(struct ms_store *s, const char *copy, struct ms_er
 {
     MS_TRY(connect_to(s, copy, "?mode=rw", SQLITE_OPEN_READWRITE, err));
     MS_TRY(harden_store(s, err));
+    MS_TRY(check_inside(s, err));
     const int code = sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
-    return code == SQLITE_OK ? check_inside(s, err) : fail_sql(s, code, NULL, err);
+    return code == SQLITE_OK ? MS_OK : fail_sql(s, code, NULL, err);
 }
 
 static void tell_of_copy(const char *path, enum ms_beside what)

@@ -21,11 +21,11 @@ struct sqlite3 *ms_store__handle(struct ms_store *s);
 int ms_store__harden(struct sqlite3 *db);
 /* Something in a schema that runs code when a table is read or changed. */
 struct ms_store_found {
-    bool is_any;
+    bool is_any, is_too_large; /* is_too_large: not all of it was looked through */
     const char *what;
     char table[64], part[64];
 };
-/* Looks for it; returns an SQLite code. */
+/* Looks for it, which is the first that is read of a file; returns an SQLite code. */
 int ms_store__find_code(struct sqlite3 *db, struct ms_store_found *found);
 /* Implements ms_store_only_look; returns an SQLite code. */
 int ms_store__only_look(struct sqlite3 *db);
@@ -52,5 +52,10 @@ enum ms_rc ms_store__copy(const char *path, enum ms_beside what, const char *cop
                           struct ms_err *err) MS_MUST_USE;
 /* Removes the journal, WAL and shared-memory file beside a copy. */
 void ms_store__drop_beside(const char *copy);
+
+/* ---- store_pages ---------------------------------------------------------------------- */
+
+/* Returns the name of the VFS that checks the pages of a database of others while they are read. */
+const char *ms_store__guarded_vfs(void);
 
 #endif

@@ -35,7 +35,9 @@ ADVICE = {"madvise", "posix_fadvise", "malloc_trim", "__builtin_prefetch", "__bu
           "ms_file_release", "ms_file_release_part", "mstx__deps_trim"}
 CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_assert", "_Alignas", "__attribute__"}
 # A larger block holds as much.
-ALLOCATORS = {"ms_alloc", "ms_calloc", "ms_realloc", "ms_vec_reserve", "ms_buf_room", "malloc", "calloc", "realloc"}
+ALLOCATORS = {"ms_alloc", "ms_calloc", "ms_realloc", "ms_arena_alloc", "ms_arena_calloc", "ms_vec_reserve", "ms_buf_room",
+              "malloc", "calloc", "realloc"}
+BOUND_OF_BUFFER = re.compile(r"\bms_buf \w+ = \{\.max = [^}]*\}")
 LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
 
@@ -156,7 +158,7 @@ def of_operators(s, i):
 def of_constants(s, i):
     kind, t, at, end = s.tokens[i]
     line = s.lines[s.line_of(at) - 1]
-    if kind != "number" or i in s.sizes or LOCAL_ARRAY.match(line) or FIRST_SIZE.search(line):
+    if kind != "number" or i in s.sizes or any(size.search(line) for size in (LOCAL_ARRAY, FIRST_SIZE, BOUND_OF_BUFFER)):
         return
     if t == "1" and (s.text.endswith("? -1 : ", 0, at) or
                      s.text.endswith("? ", 0, at) and s.text.startswith(" : -1", end)):

@@ -37,8 +37,10 @@ import tree
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KNOWN = os.path.join(TOP, "tests/data/mutants.known")
 # Threads as coroutines on one stack each are nothing that a sanitizer can follow.
-# A call of these names gives back what nobody looks at again: only a search for leaks notices.
-GIVES_BACK = re.compile(r"free|close|clear|drop|release|destroy|reset")
+# A call of these names gives back what nobody looks at again: only a search for leaks notices that it is removed, or
+# that its loop or condition is another one.
+GIVES_BACK = re.compile(r"(free|close|clear|drop|release|destroy|reset)\w*\(")
+LINES_OF_LOOP = 2
 LEAK_SEARCH = " -fsanitize=leak"  # needs no other code, only another link
 SUITE_SECONDS = 300
 NOT_SANITIZED = ("tool_simulate", "test_jread_large")
@@ -87,6 +89,12 @@ def draw(room, count, chance):
             if found[kind]:
                 order.append(found[kind].pop())
     return order[:count], order[count:count * 2]
+
+
+def gives_back(m):
+    """Whether the change is of a call that gives something back, or of the lines before one."""
+    lines = source_of(m.file).lines[m.line - 1:m.line + LINES_OF_LOOP]
+    return GIVES_BACK.search(m.text if m.kind == "removed call" else "\n".join(lines)) is not None
 
 
 class Trial:
@@ -159,7 +167,7 @@ class Trial:
             if status != 0:
                 self.noticed[m.file, test] += 1
                 return test
-        return self.leaking_test(changed, m) if m.kind == "removed call" and GIVES_BACK.search(m.text) else ""
+        return self.leaking_test(changed, m) if gives_back(m) else ""
 
     def leaking_test(self, changed, m):
         for test in self.order(m):

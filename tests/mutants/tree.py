@@ -24,12 +24,13 @@ SECONDS_MAX = 30  # of the processor: a slower test meets too few mutants in the
 STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=implicit-function-declaration"
 
 
-# Without a process for each check; with an allocator that finds bytes written behind the end of a block,
-# as far as no sanitizer does that, and gives out memory that is not zero.
+# Without a process for each check; what is left open or mapped fails; with an allocator that finds bytes
+# written behind the end of a block, as far as no sanitizer does that, and gives out memory that is not zero.
 ONE_PROCESS = {"CK_FORK": "no"}
+CLOSED = {"LEFT_OPEN_FAILS": "1"}
 CHECKED = {"LD_PRELOAD": "libc_malloc_debug.so.0", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 UNCHECKED = {"LD_PRELOAD": ""}  # a search for leaks brings its own allocator
-MANNERS = ({**ONE_PROCESS, **CHECKED}, ONE_PROCESS, {})
+MANNERS = ({**ONE_PROCESS, **CHECKED, **CLOSED}, {**ONE_PROCESS, **CHECKED}, ONE_PROCESS, {})
 
 
 def end_session(leader):

@@ -439,6 +439,51 @@ static int do_closes(const char *dir)
     return 0;
 }
 
+/* A daemon that has no standard input, output or errors; the descriptors that it opens are the lowest. */
+static int do_without_standard(void)
+{
+    for (int i = 0; i <= STDERR_FILENO; i++)
+        close(i);
+    p_mark("before", NULL);
+    settle();
+    for (int i = 0; i <= STDERR_FILENO; i++) {
+        if (open("/dev/null", O_RDWR) != i)
+            return 1;
+    }
+    do_marks(20000);
+    return 0;
+}
+
+/* Whether a descriptor is of a file that is neither below the folder nor one that the recorder keeps:
+ * the processor time of the group, and one in whose place others may be opened. */
+static bool is_of_others(int fd, const char *folder)
+{
+    char name[64], to[1024];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(name, to, sizeof to - 1);
+    to[n > 0 ? n : 0] = '\0';
+    const bool is = to[0] == '/' && strncmp(to, folder, strlen(folder)) != 0 &&
+                    strcmp(to, "/dev/null") != 0 && strncmp(to, "/sys/fs/cgroup/", 15) != 0;
+    if (is)
+        fprintf(stderr, "%s is open\n", to);
+    return is;
+}
+
+/* The status is the number of files that the recorder leaves open, but for its own. */
+static int do_count_files(const char *folder)
+{
+    enum { FILES = 4096 };
+    static bool was[FILES];
+    int more = 0;
+    for (int fd = 0; fd < FILES; fd++)
+        was[fd] = fcntl(fd, F_GETFD) >= 0;
+    p_mark("before", NULL);
+    settle();
+    for (int fd = 0; fd < FILES; fd++)
+        more += !was[fd] && is_of_others(fd, folder);
+    return more;
+}
+
 /* No file may grow beyond that many bytes: SIGXFSZ ends who tries and does not know. */
 static int do_limited(long bytes)
 {
@@ -533,6 +578,8 @@ int main(int argc, char **argv)
     IS("paced", do_paced(arg_of(argc, argv, 2, 100), arg_of(argc, argv, 3, 1)));
     IS("forked", do_forked(arg_of(argc, argv, 2, 100)));
     IS("closes", do_closes(argv[2]));
+    IS("without-standard", do_without_standard());
+    IS("count-files", do_count_files(argv[2]));
     IS("limited", do_limited(arg_of(argc, argv, 2, 300000)));
     IS("unheard", do_unheard());
     IS("deleted", do_deleted(argv[2]));

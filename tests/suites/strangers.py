@@ -263,6 +263,54 @@ def code_in_tables(source):
     check("a column that is computed is not read", (["the table is as it was"] if slow == sql else []) + open_all(place.path))
 
 
+def multiply(path, table):
+    """Makes a table of five pages of pages, each of which names the next one a hundred times, of the table's last leaf."""
+    fan, levels = 100, 5
+    with sqlite3.connect(path) as db:
+        root, = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        size, = db.execute("PRAGMA page_size").fetchone()
+    db.close()
+    with open(path, "r+b") as f:
+        pages = bytearray(f.read())
+        leaf = root
+        while pages[(leaf - 1) * size] == 5:
+            leaf, = struct.unpack_from(">I", pages, (leaf - 1) * size + 8)
+        pages += pages[(leaf - 1) * size:leaf * size]
+        child = len(pages) // size
+        for level in range(levels):
+            page = bytearray(size)
+            struct.pack_into(">BHHHBI", page, 0, 5, 0, fan, size - 6 * fan, 0, child)
+            for k in range(fan):
+                struct.pack_into(">H", page, 12 + 2 * k, size - 6 * (k + 1))
+                struct.pack_into(">IBB", page, size - 6 * (k + 1), child, 0x81, 0)
+            if level == levels - 1:
+                pages[(root - 1) * size:root * size] = page
+            pages += page
+            child = len(pages) // size
+        struct.pack_into(">I", pages, 28, child)
+        f.seek(0)
+        f.write(pages)
+
+
+def endless_trees(what, source):
+    """Two pages that are the parents of one: what reads the table never ends."""
+    with sqlite3.connect(source) as db:
+        tables = [r[0] for r in db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%WITHOUT ROWID%'")
+                  if db.execute(f"SELECT count(*) FROM {r[0]}").fetchone()[0] > 0]
+    db.close()
+    for table in tables:
+        place = Place(source)
+        multiply(place.path, table)
+        check(f"{what}: {table} whose pages multiply is refused", open_all(place.path))
+
+
+def thousands_of_tables(source):
+    place = Place(source)
+    place.change("CREATE TABLE spare(a)", "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 50000) INSERT INTO sqlite_master "
+                 "SELECT 'table', 't' || x, 't' || x, rootpage, 'CREATE TABLE t' || x || '(a)' FROM n, sqlite_master WHERE name = 'spare'")
+    check("fifty thousand tables hold nothing up", open_all(place.path))
+
+
 def schemas(source):
     endless = "WITH RECURSIVE x(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM x) SELECT a FROM x"
     place = Place(source)
@@ -389,8 +437,10 @@ check("a database that is as it should be", open_all(Place(graph).path))
 changes_last_when_written(graph)
 for what_, source_ in ("graph", graph), ("run", run):
     beside(what_, source_)
+    endless_trees(what_, source_)
 parents(graph)
 schemas(graph)
+thousands_of_tables(graph)
 code_in_tables(graph)
 infinities(run)
 versions(run)

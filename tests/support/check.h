@@ -9,6 +9,7 @@
 #include "probe/base/err.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +26,39 @@
 #define ck_says(e, words)                                                                          \
     ck_assert_msg(strstr((e).msg, (words)) != NULL, "expected '%s' in '%s'", (words), (e).msg)
 
-/* Runs all that was added to the case; CK_FORK=no and CK_VERBOSITY work as usual.  The status of main. */
+/* Files that are open, and files of tests that are mapped, in this process. */
+static inline unsigned count_held_files(void)
+{
+    char line[4096];
+    unsigned n = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        n += strstr(line, "/msprobe-") != NULL || strstr(line, "/tests/data/") != NULL;
+    if (maps != NULL)
+        fclose(maps);
+    DIR *open_ones = opendir("/proc/self/fd");
+    while (open_ones != NULL && readdir(open_ones) != NULL)
+        n++;
+    if (open_ones != NULL)
+        closedir(open_ones);
+    return n;
+}
+
+/* Runs all that was added to the case; CK_FORK=no and CK_VERBOSITY work as usual.  The status of main.  With
+ * CK_FORK=no and LEFT_OPEN_FAILS in the environment, a file that the tests leave open or mapped is a failure. */
 static inline int run_case(const char *name, TCase *tc)
 {
     Suite *suite = suite_create(name);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
+    const unsigned held = count_held_files();
     srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
+    const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    return failed != 0;
+    const unsigned left = getenv("LEFT_OPEN_FAILS") != NULL ? count_held_files() : held;
+    if (failed == 0 && left > held)
+        printf("%s: %u files are left open or mapped\n", name, left - held);
+    return failed != 0 || left > held;
 }
 
 /* main() that runs the tests in the given order, each within so many seconds (a multiple of them on a

@@ -364,17 +364,31 @@ static enum MHD_Result dispatch(struct web_server *s, struct MHD_Connection *c, 
 struct header_count {
     const char *name;
     unsigned n;
-    bool is_odd; /* a space stands in a name: others may take it for the name without */
+    bool is_odd; /* others may read the header in another way */
 };
+
+/* A space stands in the name, which others may take for the name without; or the line is folded: of
+ * "Origin: x", newline, " y", libmicrohttpd makes the header "Originy" with the value x. */
+static bool is_name_odd(const char *name, const char *judged)
+{
+    const size_t n = strlen(judged);
+    return strpbrk(name, " \t") != NULL || (strncasecmp(name, judged, n) == 0 && name[n] != '\0');
+}
+
+/* The only coding of a body that libmicrohttpd knows; it reads any other to the end of the connection. */
+static bool is_coding_odd(const char *name, const char *value)
+{
+    return strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0 &&
+           (value == NULL || strcasecmp(value, "chunked") != 0);
+}
 
 static enum MHD_Result count_header(void *ctx, enum MHD_ValueKind kind, const char *name,
                                     const char *value)
 {
     struct header_count *h = ctx;
     (void)kind;
-    (void)value;
     h->n += strcasecmp(name, h->name) == 0;
-    h->is_odd |= strpbrk(name, " \t") != NULL;
+    h->is_odd |= is_name_odd(name, h->name) || is_coding_odd(name, value);
     return MHD_YES;
 }
 
@@ -410,7 +424,8 @@ static bool is_ambiguous(struct MHD_Connection *c)
 /* Refuses an ambiguous request. What follows on its connection may be a part of it. */
 static enum MHD_Result refuse_ambiguous(struct web_server *s, struct MHD_Connection *c)
 {
-#define WHY "a header is given twice, or the length of the body can be read in two ways"
+#define WHY                                                                                        \
+    "a header is given twice or on two lines, or the length of the body can be read in two ways"
     static const char body[] = "{\"error\": \"" WHY "\"}";
     struct MHD_Response *r = MHD_create_response_from_buffer(
         sizeof body - 1, (void *)(uintptr_t)body, MHD_RESPMEM_PERSISTENT);
@@ -450,8 +465,6 @@ static enum MHD_Result serve(struct web_server *s, struct MHD_Connection *c, con
                               .mode = header_of(c, "Sec-Fetch-Mode"),
                               .token = token_of(c, query),
                               .page = !is_post && web_asset_find(path) != NULL};
-    if (is_ambiguous(c))
-        return refuse_ambiguous(s, c);
     const char *why = web_guard_refuses(&s->guard, &asked);
     if (why != NULL)
         return refuse(s, c, MHD_HTTP_FORBIDDEN, why, MS_STR_NONE);
@@ -514,6 +527,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
         return send_answer(s, c, &q->answer);
     if (!q->started) { /* headers only; a body may follow */
         q->started = true;
+        if (is_ambiguous(c))
+            return refuse_ambiguous(s, c);
         return announces_too_much(c)
                    ? refuse(s, c, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too long", MS_STR_NONE)
                    : MHD_YES;

@@ -10,6 +10,31 @@
 
 /* ---- families ------------------------------------------------------------ */
 
+/* What holds of every two families, known and unknown. */
+START_TEST(two_families_are_as_alike_one_way_as_the_other)
+{
+    enum { ALL = 400 };
+    static const float grades[] = {0, 0.1F, 0.4F, 0.5F, 0.7F, 1};
+    for (uint16_t a = 0; a < ALL; a++) {
+        const bool known = strcmp(align__family_text(a), "unknown") != 0;
+        ck_assert(known || !align__family_is_view(a));
+        for (uint16_t b = 0; b < ALL; b++) {
+            const float l = align__family_likeness(a, b);
+            bool is_grade = false;
+            for (size_t i = 0; i < sizeof grades / sizeof *grades; i++)
+                is_grade |= l == grades[i];
+            ck_assert_msg(is_grade && l == align__family_likeness(b, a), "%u and %u: %g", a, b,
+                          (double)l);
+            ck_assert_msg(!align__family_fuses(a, b) || l >= 0.5F, "%u ends with %u, yet %g", a, b,
+                          (double)l);
+            ck_assert_msg(known || (l == 0 && !align__family_fuses(a, b)), "%u is unknown, yet %g",
+                          a, (double)l);
+            ck_assert(a != b || !known || l == 1);
+        }
+    }
+}
+END_TEST
+
 START_TEST(names_of_one_operator_are_one_family)
 {
     static const struct {
@@ -288,7 +313,8 @@ START_TEST(a_window_keeps_matches_within_it)
 }
 END_TEST
 
-TEST_MAIN("align stages", names_of_one_operator_are_one_family, names_in_no_table_are_unknown,
+TEST_MAIN("align stages", two_families_are_as_alike_one_way_as_the_other,
+          names_of_one_operator_are_one_family, names_in_no_table_are_unknown,
           shapes_are_equal_whatever_their_layout, a_shape_of_many_or_huge_sizes_is_a_shape,
           a_piece_is_a_whole_number_of_times_smaller_along_one_axis,
           distance_is_the_largest_difference_of_a_statistic, likeness_falls_with_a_long_tail,

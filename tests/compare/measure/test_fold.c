@@ -482,6 +482,8 @@ START_TEST(elements_of_a_shape_are_counted)
                   {"[0, 4]", 0}, {"", 1},    {"12", 12},    {"[2,3", 6},   {"[1, 1, 1]", 1}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         ck_assert_uint_eq(cmp__shape_count(ms_str_of(shapes[i].text)), shapes[i].count);
+    ck_assert_uint_eq(cmp__shape_count((struct ms_str){"2, 37", 4}),
+                      6); /* a digit behind its end */
 }
 END_TEST
 

@@ -121,5 +121,51 @@ START_TEST(a_value_is_a_number_an_infinity_or_none)
 }
 END_TEST
 
-TEST_MAIN("measure_stat", every_two_kinds_of_cells_have_a_word, a_golden_nought_gives_no_share,
+/* Numbers as pandas reads them differ from strtod's in the last digits alone, whatever their exponent. */
+static void check_number_of(const struct cmp_setup *set, const char *mantissa, int exponent,
+                            double want, double off)
+{
+    char text[48], got[48];
+    struct cmp_row row = {.pair = 0};
+    snprintf(text, sizeof text, "%se%+d", mantissa, exponent);
+    for (unsigned i = 0; i < PROBE_STATS; i++) {
+        row.t.stat[i] = (struct cmp_value){CMP_VALUE_NUMBER, false, false, want, ms_str_of(text)};
+        row.b.stat[i] = (struct cmp_value){CMP_VALUE_NUMBER, false, false, 0, {"0.0", 3}};
+    }
+    ck_ok(cmp__measure_stats(set, &view, &row, &err), err);
+    snprintf(got, sizeof got, "%.*s", MS_STR_ARG(row.delta[0].diff));
+    const double differs = fabs(strtod(got, NULL) - want);
+    ck_assert_msg(isinf(want) ? isinf(strtod(got, NULL)) : differs <= fabs(want) * off,
+                  "%s is read as %s", text, got);
+}
+
+static void check_number(const struct cmp_setup *set, const char *mantissa, int exponent)
+{
+    char text[48];
+    snprintf(text, sizeof text, "%se%+d", mantissa, exponent);
+    check_number_of(set, mantissa, exponent, strtod(text, NULL), 1e-13);
+}
+
+START_TEST(numbers_of_every_size_are_read_as_pandas_does)
+{
+    static const char *const mantissa[] = {"1",       "1.5",       "-2.25",
+                                           "123.456", "0.0078125", "-9.87654321"};
+    const struct cmp_rules rules = {.pandas_numbers = true};
+    const struct cmp_setup set = {.conf = {.rules = &rules}};
+    ck_ok(cmp_view_init(&view, &err), err);
+    for (size_t i = 0; i < sizeof mantissa / sizeof *mantissa; i++) {
+        for (int exponent = -300; exponent <= 300; exponent++)
+            check_number(&set, mantissa[i], exponent);
+    }
+    for (unsigned k = 0; k < 1000; k++) { /* one multiplication: exact to the last bit */
+        char digits[32];
+        snprintf(digits, sizeof digits, "%llu", 7473118195586254ULL + k * 1000003);
+        check_number_of(&set, digits, 1, strtod(digits, NULL) * 10, 0);
+    }
+    cmp_view_free(&view);
+}
+END_TEST
+
+TEST_MAIN("measure_stat", numbers_of_every_size_are_read_as_pandas_does,
+          every_two_kinds_of_cells_have_a_word, a_golden_nought_gives_no_share,
           a_value_is_a_number_an_infinity_or_none)

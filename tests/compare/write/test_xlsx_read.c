@@ -153,6 +153,30 @@ static void is_refused(const char *shared, const char *sheet, const char *words)
     ms_buf_free(&got);
 }
 
+/* Sheets come in the order of their numbers, in whatever order the archive holds them. */
+START_TEST(sheets_come_in_the_order_of_their_numbers)
+{
+    static const int orders[][4] = {{1, 2, 3, 10}, {10, 3, 2, 1}, {2, 10, 1, 3}, {3, 1, 10, 2}};
+    for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+        struct zip_make z = {0};
+        struct ms_buf got = {.max = 1 << 16};
+        struct ms_err err = {0};
+        for (int i = 0; i < 4; i++) {
+            char name[64], sheet[128];
+            snprintf(name, sizeof name, "xl/worksheets/sheet%d.xml", orders[o][i]);
+            snprintf(sheet, sizeof sheet, "<worksheet><row><c><v>%d</v></c></row></worksheet>",
+                     orders[o][i]);
+            zip_add(&z, name, sheet, strlen(sheet));
+        }
+        const struct ms_str all = zip_end(&z);
+        ck_ok(cmp_xlsx_parse("own.xlsx", all.p, all.n, take, &got, &err), err);
+        ck_assert_str_eq(ms_buf_z(&got), "0:1 =1|\n1:1 =2|\n2:1 =3|\n3:1 =10|\n");
+        ms_buf_free(&got);
+        zip_free(&z);
+    }
+}
+END_TEST
+
 START_TEST(every_type_of_cell_is_read)
 {
     reads_as(NULL,
@@ -302,7 +326,7 @@ END_TEST
 
 TEST_MAIN("xlsx_read", a_text_is_cut_between_characters, a_workbook_with_shared_strings_reads_back,
           a_streamed_workbook_reads_back, a_workbook_cut_anywhere_is_refused,
-          without_memory_there_is_an_error_and_no_leak, every_type_of_cell_is_read,
-          text_behind_its_phonetic_reading_counts, a_member_that_ends_too_early_is_refused,
-          what_is_not_a_sheet_is_refused_with_the_reason,
+          without_memory_there_is_an_error_and_no_leak, sheets_come_in_the_order_of_their_numbers,
+          every_type_of_cell_is_read, text_behind_its_phonetic_reading_counts,
+          a_member_that_ends_too_early_is_refused, what_is_not_a_sheet_is_refused_with_the_reason,
           a_zip_archive_without_sheets_is_no_workbook, the_reader_of_rows_can_end_the_reading)

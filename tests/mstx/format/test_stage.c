@@ -67,9 +67,13 @@ START_TEST(what_a_stage_holds_is_moved)
     const size_t n = segments_in(capture);
     write_file(in(stranger, "staged"), capture, strlen(capture));
     unlink(in(capture, "control"));
+    write_file(in(capture, ".seg"), "x", 1); /* has no name before its suffix */
     ck_assert_int_eq(mstx_stage_recover(stranger), 0);
     ck_assert_uint_eq(segments_in(stranger), n);
-    ck_assert_int_eq(access(capture, F_OK), -1);
+    ck_assert_int_eq(access(in(stranger, ".seg"), F_OK), -1);
+    ck_assert_int_eq(access(in(capture, ".seg"), F_OK), 0);
+    unlink(in(capture, ".seg"));
+    rmdir(capture);
     ck_assert_int_eq(access(in(stranger, "staged"), F_OK), -1);
     ck_assert_int_eq(mstx_stage_recover(stranger), 0); /* nothing is left to do */
 }

@@ -247,6 +247,19 @@ START_TEST(a_fast_reading_does_not_turn_time_back)
 }
 END_TEST
 
+/* Two readings of one tick: a line through them would have no slope. */
+START_TEST(points_of_one_tick_are_one)
+{
+    const struct mstx_rec r[] = {calib(100, 10 * SECOND, REAL, 5), calib(100, 11 * SECOND, REAL, 9),
+                                 calib(101, 12 * SECOND, REAL, 5)};
+    const struct mstx_host_clock *c = fit(r, 3);
+    ck_assert_uint_eq(c->knot.n, 2);
+    ck_assert_uint_eq(c->knot.p[0].ticks, 100);
+    ck_assert_int_eq(c->knot.p[0].mono_ns, 10 * SECOND);
+    ck_assert_uint_eq(c->knot.p[1].ticks, 101);
+}
+END_TEST
+
 /* ---- converting ---------------------------------------------------------------------- */
 
 START_TEST(time_is_linear_between_points_and_beyond_them)
@@ -347,7 +360,7 @@ TEST_MAIN_AROUND(
     the_header_of_every_ring_has_two_points, offsets_that_no_host_can_have_are_left_out,
     of_near_points_the_one_that_was_read_fastest_stays, points_are_200_ms_apart_at_least,
     a_short_run_has_its_first_and_its_last_point, a_fast_reading_does_not_turn_time_back,
-    time_is_linear_between_points_and_beyond_them, a_clock_of_one_point_goes_as_the_recorder_says,
-    a_clock_without_points_counts_ticks, damaged_ticks_do_not_overflow,
-    collectives_that_need_the_data_of_all_are_meetings,
+    points_of_one_tick_are_one, time_is_linear_between_points_and_beyond_them,
+    a_clock_of_one_point_goes_as_the_recorder_says, a_clock_without_points_counts_ticks,
+    damaged_ticks_do_not_overflow, collectives_that_need_the_data_of_all_are_meetings,
     a_call_has_a_time_after_the_start_of_the_machine)

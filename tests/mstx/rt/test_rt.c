@@ -525,6 +525,95 @@ START_TEST(a_program_that_closes_all_descriptors_is_recorded_on_and_its_files_le
 }
 END_TEST
 
+START_TEST(a_program_without_standard_files_is_recorded_and_may_open_them)
+{
+    struct cap c;
+    rt_setup();
+    ck_assert_int_eq(app("without-standard", NULL, NULL), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(cap_count(&c, MSTX_REC_MARK, NULL, NULL), 20001);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+START_TEST(no_file_but_those_of_the_capture_stays_open)
+{
+    rt_setup();
+    ck_assert_int_eq(app("count-files", rt_dir, NULL), 0);
+    rt_done();
+}
+END_TEST
+
+/* Another way to the same number: words behind the name, which has no ")" here. */
+static uint64_t start_of(pid_t pid)
+{
+    char path[64], line[1024], *rest = line;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    ck_assert(f != NULL && fgets(line, sizeof line, f) != NULL);
+    fclose(f);
+    for (int field = 1; field < 22; field++)
+        strsep(&rest, " ");
+    return strtoull(rest, NULL, 10);
+}
+
+START_TEST(a_header_has_the_start_of_the_process_and_the_size_of_its_file)
+{
+    struct cap c;
+    struct stat st;
+    char path[1100];
+    rt_setup();
+    const pid_t pid = rt_spawn("tests/programs/app", "paced", "500", NULL);
+    const uint64_t start = start_of(pid);
+    ck_assert_uint_ne(start, 0);
+    ck_assert_int_eq(rt_wait(pid), 0);
+    cap_load_one(&c, rt_out);
+    ck_assert_uint_eq(c.head.start_jiffies, start);
+    snprintf(path, sizeof path, "%.1023s/" MSTX_STRINGS, c.path);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_uint_le(c.head.head, c.head.capacity);
+    ck_assert_uint_eq((c.head.capacity + MSTX_SEG_HEADER) & (c.head.capacity + MSTX_SEG_HEADER - 1),
+                      0);
+    cap_free(&c);
+    rt_done();
+}
+END_TEST
+
+/* Every digit, and a point anywhere. */
+START_TEST(seconds_of_the_flight_recorder_are_read_to_the_digit)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } of[] = {{"9", 9000000000},
+              {"0.9", 900000000},
+              {"12.5", 12500000000},
+              {"3.25", 3250000000},
+              {"4678", 4678000000000},
+              {"1.", 1000000000},
+              {".5", 500000000},
+              {"1.2.3", 0},
+              {"1e3", 0},
+              {"-1", 0},
+              {"1 ", 0},
+              {"/", 0},
+              {":", 0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct cap c;
+        rt_setup();
+        setenv("MSTX_FLIGHT", of[i].text, 1);
+        ck_assert_int_eq(app("marks", "10", NULL), 0);
+        unsetenv("MSTX_FLIGHT");
+        cap_load_one(&c, rt_out);
+        ck_assert_msg(c.head.flight_ns == of[i].ns, "%s: %llu", of[i].text,
+                      (unsigned long long)c.head.flight_ns);
+        cap_free(&c);
+        rt_done();
+    }
+}
+END_TEST
+
 START_TEST(a_limit_on_file_sizes_does_not_end_the_program)
 {
     struct cap c;
@@ -788,6 +877,10 @@ TEST_MAIN_WITHIN(
     stale_ids_stay_known_and_open_ranges_are_no_burden,
     a_deleted_capture_directory_stops_recording_alone,
     a_program_that_closes_all_descriptors_is_recorded_on_and_its_files_left_alone,
+    a_program_without_standard_files_is_recorded_and_may_open_them,
+    no_file_but_those_of_the_capture_stays_open,
+    a_header_has_the_start_of_the_process_and_the_size_of_its_file,
+    seconds_of_the_flight_recorder_are_read_to_the_digit,
     a_limit_on_file_sizes_does_not_end_the_program,
     a_pipe_that_nobody_reads_does_not_end_the_program,
     a_place_that_cannot_be_written_records_nothing, a_full_disk_keeps_both_ends_and_counts_the_rest,

@@ -362,6 +362,36 @@ static void check_bounds(const char *table, const char *sum, const char *const *
     }
 }
 
+/* Tracks and chunks are left out by their first start and last end: conditions at these times exactly. */
+static void check_edge(const char *column, int64_t value)
+{
+    static const char *const op[] = {"=", "<", "<=", ">", ">="};
+    char sql[200];
+    for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM events WHERE %s %s %" PRId64, column, op[i],
+                 value);
+        const int64_t bound = number_of(sql);
+        snprintf(sql, sizeof sql, "SELECT count(*) FROM events WHERE +%s %s %" PRId64, column,
+                 op[i], value);
+        ck_assert_int_eq(bound, number_of(sql));
+    }
+}
+
+static void check_edges(void)
+{
+    for (size_t i = 0; i < TRACKS; i++) {
+        int64_t last = made[i].p[0].start_ns;
+        for (size_t k = 0; k < made[i].n; k++) {
+            const int64_t end = made[i].p[k].start_ns + made[i].p[k].dur_ns;
+            last = end > last ? end : last;
+        }
+        check_edge("start_ns", made[i].p[0].start_ns);
+        check_edge("start_ns", made[i].p[made[i].n - 1].start_ns);
+        check_edge("end_ns", last);
+        check_edge("end_ns", made[i].p[0].start_ns);
+    }
+}
+
 static void check_tables(struct ms_buf *b)
 {
     static const char *const calls[] = {"id",         "process", "rank",    "tid",
@@ -391,6 +421,7 @@ static void check_tables(struct ms_buf *b)
     check_bounds("joins", "bytes", joins, 8, 25);
     check_bounds("replay_spans", "start_ns", spans, 6, 25);
     check_bounds("events", "dur_ns", events, 4, 8);
+    check_edges();
 }
 
 static void put_levels(struct ms_buf *b, size_t track)

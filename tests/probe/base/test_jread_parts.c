@@ -8,6 +8,88 @@
 
 #include <pthread.h>
 
+/* ---- items of an array ----------------------------------------------------------------------- */
+
+/* A caller reads the items itself, whatever spaces stand between them. */
+START_TEST(the_items_of_an_array_are_found_one_by_one)
+{
+    static const char *const spaces[] = {"", " ", "\n\t ", "        "};
+    for (size_t k = 0; k < sizeof spaces / sizeof *spaces; k++) {
+        struct ms_buf text = {.max = 1000};
+        struct ms_jread r;
+        const char *const gap = spaces[k];
+        ms_buf_printf(&text, "[%s1%s,%s2%s,%s3%s]", gap, gap, gap, gap, gap, gap);
+        ms_jread_init(&r, text.p, text.n, 0);
+        ck_assert_int_eq(ms_jread_next(&r), MS_J_ARR);
+        for (char want = '1'; want <= '3'; want++) {
+            const char *item = ms_jread_item(&r);
+            ck_assert_ptr_nonnull(item);
+            ck_assert_int_eq(*item, want);
+            ms_jread_pass_item(&r, item + 1);
+        }
+        ck_assert_ptr_null(ms_jread_item(&r));
+        ck_assert_int_eq(ms_jread_next(&r), MS_J_ARR_END);
+        ck_assert_int_eq(ms_jread_next(&r), MS_J_END);
+        ms_buf_free(&text);
+    }
+}
+END_TEST
+
+START_TEST(an_array_that_ends_has_no_item)
+{
+    static const char *const cut[] = {"[", "[ ", "[1,", "[1 , ", "[1"};
+    for (size_t k = 0; k < sizeof cut / sizeof *cut; k++) {
+        struct guarded g = guard(cut[k], strlen(cut[k]));
+        struct ms_jread r;
+        ms_jread_init(&r, g.p, g.n, 0);
+        ck_assert_int_eq(ms_jread_next(&r), MS_J_ARR);
+        if (strchr(cut[k], '1') != NULL)
+            ms_jread_pass_item(&r, ms_jread_item(&r) + 1);
+        ck_assert_ptr_null(ms_jread_item(&r));
+        unguard(&g);
+    }
+}
+END_TEST
+
+/* ---- escapes ------------------------------------------------------------------------------------ */
+
+/* UTF-8 by its table of ranges; a half of a pair as the three bytes of its number. */
+static size_t encode(uint32_t c, char out[4])
+{
+    if (c <= 0x7F)
+        return out[0] = (char)c, 1;
+    if (c <= 0x7FF)
+        return out[0] = (char)(192 + c / 64), out[1] = (char)(128 + c % 64), 2;
+    if (c <= 0xFFFF)
+        return out[0] = (char)(224 + c / 4096), out[1] = (char)(128 + c / 64 % 64),
+               out[2] = (char)(128 + c % 64), 3;
+    return out[0] = (char)(240 + c / 262144), out[1] = (char)(128 + c / 4096 % 64),
+           out[2] = (char)(128 + c / 64 % 64), out[3] = (char)(128 + c % 64), 4;
+}
+
+START_TEST(every_code_point_is_read_from_its_escape)
+{
+    struct ms_buf scratch = {.max = 1 << 10};
+    struct ms_err err = {0};
+    for (uint32_t c = 0; c <= 0x10FFFF; c++) {
+        char json[20], want[4];
+        struct ms_jread r;
+        struct ms_str got;
+        const int n = c <= 0xFFFF ? snprintf(json, sizeof json, "\"\\u%04x\"", c)
+                                  : snprintf(json, sizeof json, "\"\\u%04X\\u%04x\"",
+                                             0xD800 + ((c - 0x10000) >> 10), 0xDC00 + (c & 0x3FF));
+        ms_jread_init(&r, json, (size_t)n, 0);
+        ck_assert(ms_jread_next(&r) == MS_J_STR);
+        ms_buf_clear(&scratch);
+        ck_assert(ms_jread_text(&r, &scratch, &got, &err) == MS_OK);
+        const size_t length = encode(c, want);
+        if (got.n != length || memcmp(got.p, want, length) != 0)
+            ck_abort_msg("U+%04X", c);
+    }
+    ms_buf_free(&scratch);
+}
+END_TEST
+
 /* ---- texts that were cut off ----------------------------------------------------------------- */
 
 /* The tokens that a strict reader gets out of a cut text; a number at its end may lack digits. */
@@ -346,9 +428,11 @@ START_TEST(a_part_counts_lines_from_the_start_of_the_file)
 }
 END_TEST
 
-TEST_MAIN("jread parts", a_dump_cut_at_any_byte_keeps_its_complete_records,
-          a_strict_reader_fails_at_every_cut, what_a_cut_takes_away_becomes_null,
-          tolerance_does_not_forgive_wrong_text, parts_together_give_the_tokens_of_the_whole,
+TEST_MAIN("jread parts", the_items_of_an_array_are_found_one_by_one, an_array_that_ends_has_no_item,
+          every_code_point_is_read_from_its_escape,
+          a_dump_cut_at_any_byte_keeps_its_complete_records, a_strict_reader_fails_at_every_cut,
+          what_a_cut_takes_away_becomes_null, tolerance_does_not_forgive_wrong_text,
+          parts_together_give_the_tokens_of_the_whole,
           text_that_is_not_laid_out_in_lines_stays_whole, a_record_begins_behind_all_its_blanks,
           each_member_is_given_once_until_one_is_refused,
           a_cut_inside_a_record_is_an_error_of_that_part,

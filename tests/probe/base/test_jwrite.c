@@ -36,6 +36,28 @@ START_TEST(a_strict_writer_writes_what_every_parser_reads)
 }
 END_TEST
 
+/* A key with a value of each kind. */
+START_TEST(a_key_stands_before_every_kind_of_value)
+{
+    struct ms_jwrite w;
+    ms_jwrite_init(&w, 0, 1000);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "str", "s");
+    ms_jwrite_ktext(&w, "text", MS_STR("of a slice"));
+    ms_jwrite_ki64(&w, "i64", -3);
+    ms_jwrite_kf64(&w, "f64", 0.5);
+    ms_jwrite_kbool(&w, "yes", true);
+    ms_jwrite_kbool(&w, "no", false);
+    ms_jwrite_kmaybe(&w, "none", -1);
+    ms_jwrite_kmaybe(&w, "nought", 0);
+    ms_jwrite_obj_end(&w);
+    ck_assert_str_eq(text_of(&w),
+                     "{\"str\": \"s\", \"text\": \"of a slice\", \"i64\": -3, \"f64\": 0.5, "
+                     "\"yes\": true, \"no\": false, \"none\": null, \"nought\": 0}");
+    ms_jwrite_free(&w);
+}
+END_TEST
+
 /* Containers of every kind, empty and not. */
 static void write_sample(struct ms_jwrite *w)
 {
@@ -434,9 +456,10 @@ START_TEST(dumps_of_the_original_are_written_back_to_the_byte)
 }
 END_TEST
 
-TEST_MAIN("jwrite", the_layout_is_that_of_python, a_strict_writer_writes_what_every_parser_reads,
-          strings_are_ascii_with_escapes_of_python, calls_that_make_no_json_are_refused,
-          nesting_ends_at_the_limit_of_the_reader, a_text_beyond_its_maximum_fails_once,
+TEST_MAIN("jwrite", a_key_stands_before_every_kind_of_value, the_layout_is_that_of_python,
+          a_strict_writer_writes_what_every_parser_reads, strings_are_ascii_with_escapes_of_python,
+          calls_that_make_no_json_are_refused, nesting_ends_at_the_limit_of_the_reader,
+          a_text_beyond_its_maximum_fails_once,
           running_out_of_memory_is_reported_wherever_it_happens,
           a_drain_gets_the_same_text_in_pieces, a_drain_that_fails_is_not_called_again,
           python_escapes_every_character_the_same,

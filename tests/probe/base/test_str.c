@@ -392,6 +392,8 @@ START_TEST(the_maximum_is_reached_exactly_and_never_passed)
     ms_buf_puts(&b, "12345");
     ck_ok(ms_buf_check(&b, &e), e);
     ck_assert_str_eq(ms_buf_z(&b), "12345");
+    ck_assert_ptr_nonnull(ms_buf_room(&b, 0));
+    ck_ok(ms_buf_check(&b, &e), e);
     ms_buf_putc(&b, '6');
     ck_assert_int_eq(ms_buf_check(&b, &e), MS_E_LIMIT);
     ck_says(e, "5 bytes");

@@ -150,6 +150,7 @@ START_TEST(long_chains_are_no_cycle_and_a_closed_one_is)
     probe_tree_close(&tree);
     ms_buf_clear(&b);
     put_chain(&b, 0, N, "\"n0\"}");
+    ms_err_clear(&err);
     ck_assert_int_eq(probe_tree_parse(&tree, "c", ms_buf_slice(&b), 0, &err), MS_E_FORMAT);
     ck_says(err, "lies inside itself");
     ms_buf_free(&b);

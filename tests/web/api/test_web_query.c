@@ -29,6 +29,7 @@ static void refused(const char *text, enum ms_rc rc, const char *words)
     ck_assert_int_eq(web_query_parse(&query, ms_str_of(text), &err), rc);
     ck_says(err, words);
     ms_err_clear(&err);
+    ck_assert_uint_eq(query.n, 0); /* nothing is left of it */
 }
 
 #define ck_text(key, text) ck_assert(ms_str_is(web_query_text(&query, key), text))

@@ -83,6 +83,11 @@ def callers():
         expect(f"twice {twice.split(':')[0]}", {400}, request("/api/about", headers=[twice]))
     for twice in ["Origin: http://evil.example", f"Origin: http://{HERE}"], ["Sec-Fetch-Site: cross-site", "sec-fetch-site: none"]:
         expect(f"twice {twice[0]}", {400}, request("/api/about", headers=twice[::-1]))
+    for folded in "Origin: http://evil.example", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Authorization: Bearer x", "Content-Length: 1":
+        for rest in "x", ".x", ", y", "0":
+            expect(f"{folded.split(':')[0]} on two lines", {400}, request("/api/about", headers=[f"{folded}\r\n {rest}"]))
+    for coding in "xchunked", "gzip", "gzip, chunked", "identity", "chunked, chunked", "":
+        expect(f"a body that is coded as {coding}", {400}, request("/api/about", headers=[f"Transfer-Encoding: {coding}"]))
     expect("our Origin", {200}, request("/api/about", headers=[f"Origin: http://localhost:{PORT}"]))
     for name, token in [("without a token", None), ("with another token", "0" * 32), ("with the beginning of the token", TOKEN[:16]),
                         ("with more than the token", TOKEN + "0")]:
