@@ -122,7 +122,7 @@ MAN     := $(wildcard */*.[135] */*/*.[135])
 
 .PHONY: all test check contracts asan tsan valgrind fuzz \
         bench bench-align bench-source bench-graphs mindspore-versions bench-bugs bench-models bench-torch bench-whatif bench-cluster \
-        bench-mpi \
+        bench-mpi bench-routes \
         soak storms load harm simulate planted mutants against analyze layers calls docs format install uninstall portable wheel tarball python-versions emulated fresh deb dist deps demo clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -440,6 +440,9 @@ bench-cluster: all $(B)/tests/bench_cluster $(B)/tests/tool_sim ## how often slo
 	@echo "seeds that thresholds were chosen with"; $(B)/tests/bench_cluster 100 1
 	@echo "seeds nobody looked at"; $(B)/tests/bench_cluster 200 1000001
 	@$(PYTHON) tests/bench/bench_ranks.py $(B) $(RANKS)
+bench-routes: all $(B)/tests/tool_sim ## how long the page waits for each question about RANKS ranks
+	@dir=$$(mktemp -d) && $(B)/tests/tool_sim "$$dir" straggler 0.2 7 8 4 $$(($(RANKS) / 32)) 156 4 8 $(RANKS) >/dev/null && \
+	  $(PYTHON) tests/bench/bench_routes.py $(B) "$$dir"; rc=$$?; rm -rf "$$dir"; exit $$rc
 bench-source: $(B)/msprobe ## how often the operator that introduces an error is named
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/source_accuracy.py
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/gen/torch_faults.py

@@ -9,15 +9,22 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
+#include <string.h>
+
 /* Order of nodes with the same time: nodes that others may wait for come first.  Before it has a
  * number, a node is named by its point, or by MSTX_GATE and the number of its gate. */
 enum { ORDER_SOURCE, ORDER_GATE, ORDER_OUT, ORDERS };
 
+/* Nodes are added window by window of time, so that only those of one window are sorted at a time. */
+enum { ITEMS_TOGETHER = 1 << 18 };
+
 struct sorted {
     struct mstx_call_graph *g;
     const struct mstx_waits *w;
-    struct mstx_keyed *item;
-    size_t n;
+    MS_VEC(struct mstx_keyed) item; /* of a window */
+    struct mstx_keyed *gate;        /* in order of time; the value is the number of the gate */
+    size_t gates, gates_added;
+    uint32_t *next;      /* by rank: its first point that is not added */
     uint32_t *node;      /* by point */
     uint32_t *gate_node; /* by gate */
     uint32_t *wait_at;   /* by point: the first of its waits in `order`; one more than points */
@@ -34,21 +41,45 @@ static int64_t gate_time(const struct sorted *s, size_t gate)
     return t;
 }
 
-static void add_item(struct sorted *s, int64_t at_ns, uint32_t what, unsigned order)
+static uint64_t key_at(const struct sorted *s, int64_t at_ns, unsigned order)
 {
-    const uint64_t since = (uint64_t)(at_ns - s->g->start_ns);
-    s->item[s->n++] = (struct mstx_keyed){since * ORDERS + order, what};
+    return (uint64_t)(at_ns - s->g->start_ns) * ORDERS + order;
 }
 
-static bool fill_items(struct sorted *s)
+/* Sorts the gates by time. */
+static bool sort_gates(struct sorted *s)
 {
-    for (size_t i = 0; i < s->g->point.n; i++) {
-        const struct mstx_point *p = &s->g->point.p[i];
-        add_item(s, p->at_ns, (uint32_t)i, p->kind == MSTX_POINT_OUT ? ORDER_OUT : ORDER_SOURCE);
+    for (size_t k = 0; k < s->gates; k++)
+        s->gate[k] =
+            (struct mstx_keyed){key_at(s, gate_time(s, k), ORDER_GATE), MSTX_GATE | (uint32_t)k};
+    return mstx__keyed_sort(s->gate, s->gates);
+}
+
+/* Collects the points and gates with keys below `until` that are not added, in the order of their keys; points
+ * of a rank are in order of time. */
+static bool collect_window(struct sorted *s, uint64_t until)
+{
+    s->item.n = 0;
+    for (size_t r = 0; r + 1 < s->g->first.n; r++) {
+        for (uint32_t i = s->next[r]; i < s->g->first.p[r + 1]; i = ++s->next[r]) {
+            const struct mstx_point *p = &s->g->point.p[i];
+            const uint64_t key =
+                key_at(s, p->at_ns, p->kind == MSTX_POINT_OUT ? ORDER_OUT : ORDER_SOURCE);
+            struct mstx_keyed *slot = key < until ? ms_vec_push(&s->item) : NULL;
+            if (key >= until)
+                break;
+            if (slot == NULL)
+                return false;
+            *slot = (struct mstx_keyed){key, i};
+        }
     }
-    for (size_t k = 0; k + 1 < s->w->gate_first.n; k++)
-        add_item(s, gate_time(s, k), MSTX_GATE | (uint32_t)k, ORDER_GATE);
-    return mstx__keyed_sort(s->item, s->n);
+    for (; s->gates_added < s->gates && s->gate[s->gates_added].key < until; s->gates_added++) {
+        struct mstx_keyed *slot = ms_vec_push(&s->item);
+        if (slot == NULL)
+            return false;
+        *slot = s->gate[s->gates_added];
+    }
+    return mstx__keyed_sort(s->item.p, s->item.n);
 }
 
 static void sort_waits(struct sorted *s)
@@ -115,37 +146,58 @@ static void find_span(struct mstx_call_graph *g)
 
 static bool sorted_begin(struct sorted *s)
 {
-    const size_t points = s->g->point.n + 2, gates = s->w->gate_first.n + 1;
-    s->item = ms_calloc(points + gates, sizeof *s->item);
+    const size_t points = s->g->point.n + 2;
+    s->gates = s->w->gate_first.n != 0 ? s->w->gate_first.n - 1 : 0;
+    s->gate = ms_calloc(s->gates + 1, sizeof *s->gate);
+    s->next = ms_calloc(s->g->first.n, sizeof *s->next);
     s->node = ms_calloc(points, sizeof *s->node);
-    s->gate_node = ms_calloc(gates, sizeof *s->gate_node);
+    s->gate_node = ms_calloc(s->gates + 1, sizeof *s->gate_node);
     s->wait_at = ms_calloc(points, sizeof *s->wait_at);
     s->order = ms_calloc(s->w->wait.n + 1, sizeof *s->order);
     s->g->weight = ms_calloc(points, sizeof *s->g->weight);
-    return s->item != NULL && s->node != NULL && s->gate_node != NULL && s->wait_at != NULL &&
-           s->order != NULL && s->g->weight != NULL;
+    if (s->gate == NULL || s->next == NULL || s->node == NULL || s->gate_node == NULL ||
+        s->wait_at == NULL || s->order == NULL || s->g->weight == NULL)
+        return false;
+    memcpy(s->next, s->g->first.p, s->g->first.n * sizeof *s->next);
+    return true;
+}
+
+static bool add_window(struct sorted *s, uint64_t until)
+{
+    if (!collect_window(s, until))
+        return false;
+    for (size_t i = 0; i < s->item.n && !s->g->deps.no_memory; i++) {
+        const uint32_t what = s->item.p[i].value;
+        if ((what & MSTX_GATE) != 0)
+            add_gate(s, what & ~MSTX_GATE);
+        else
+            add_point(s, what);
+    }
+    return !s->g->deps.no_memory;
+}
+
+static bool add_nodes(struct sorted *s)
+{
+    const size_t windows = (s->g->point.n + s->gates) / ITEMS_TOGETHER + 1;
+    const uint64_t all = s->g->point.n != 0 ? key_at(s, s->g->end_ns, ORDERS) : 0;
+    bool ok = sort_gates(s);
+    sort_waits(s);
+    mstx__deps_begin_step(&s->g->deps);
+    for (size_t k = 1; k <= windows && ok; k++)
+        ok = add_window(s, k < windows ? all / windows * k : all);
+    mstx__deps_begin_step(&s->g->deps);
+    mstx__deps_trim(&s->g->deps);
+    return ok && !s->g->deps.no_memory;
 }
 
 static void build(struct mstx_call_graph *g, const struct mstx_waits *w)
 {
     struct sorted s = {.g = g, .w = w};
-    g->no_memory |= !sorted_begin(&s);
-    g->no_memory = g->no_memory || !fill_items(&s);
-    if (!g->no_memory) {
-        sort_waits(&s);
-        mstx__deps_begin_step(&g->deps);
-        for (size_t i = 0; i < s.n && !g->deps.no_memory; i++) {
-            if ((s.item[i].value & MSTX_GATE) != 0)
-                add_gate(&s, s.item[i].value & ~MSTX_GATE);
-            else
-                add_point(&s, s.item[i].value);
-        }
-        mstx__deps_begin_step(&g->deps);
-        mstx__deps_trim(&g->deps);
-        ms_vec_trim(&g->point);
-        g->no_memory |= g->deps.no_memory;
-    }
-    ms_free(s.item);
+    ms_vec_trim(&g->point);
+    g->no_memory |= !sorted_begin(&s) || !add_nodes(&s);
+    ms_vec_free(&s.item);
+    ms_free(s.gate);
+    ms_free(s.next);
     ms_free(s.node);
     ms_free(s.gate_node);
     ms_free(s.wait_at);

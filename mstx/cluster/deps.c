@@ -62,13 +62,62 @@ void mstx__deps_trim(struct mstx_deps *d)
 
 /* ---- replay ------------------------------------------------------------------- */
 
-static void start_of(const struct mstx_deps *d, size_t from, size_t v, const double *t,
+/* Sets last[v] to the last successor of node v; 0: it has none. */
+static void find_last_successors(const struct mstx_deps *d, uint32_t *last)
+{
+    memset(last, 0, d->op.n * sizeof *last);
+    for (uint32_t v = 0; v < d->op.n; v++) {
+        for (uint32_t i = d->first.p[v]; i < d->first.p[v + 1]; i++)
+            last[d->pred.p[i]] = v;
+    }
+}
+
+size_t mstx__deps_slots(const struct mstx_deps *d, uint32_t *slot)
+{
+    const size_t n = d->op.n;
+    size_t slots = 0;
+    uint32_t *last = ms_alloc((n + 1) * sizeof *last);
+    MS_VEC(uint32_t) spare = {0};
+    bool ok = last != NULL;
+    if (ok)
+        find_last_successors(d, last);
+    for (uint32_t v = 0; v < n && ok; v++) {
+        const uint32_t own = spare.n != 0 ? spare.p[--spare.n] : (uint32_t)slots++;
+        ok = ms_vec_reserve(&spare, spare.n + 1 + d->first.p[v + 1] - d->first.p[v]);
+        slot[v] = own;
+        if (ok && last[v] == 0)
+            spare.p[spare.n++] = own;
+        for (uint32_t i = d->first.p[v]; i < d->first.p[v + 1] && ok; i++) {
+            const uint32_t of = d->pred.p[i];
+            if (last[of] == v)
+                spare.p[spare.n++] = slot[of];
+            last[of] = last[of] == v ? UINT32_MAX : last[of]; /* it may be listed twice */
+        }
+    }
+    ms_free(last);
+    ms_vec_free(&spare);
+    return ok ? slots : SIZE_MAX;
+}
+
+/* A replay of several scenarios: where the times of its nodes are. */
+struct lanes {
+    const uint32_t *slot;
+    size_t from;
+    double *t;
+};
+
+static double *times_of(const struct lanes *l, size_t v)
+{
+    return l->t + (l->slot != NULL ? l->slot[v] : v - l->from) * MSTX_LANES;
+}
+
+static void start_of(const struct mstx_deps *d, const struct lanes *l, size_t v,
                      double start[MSTX_LANES])
 {
     const uint32_t end = d->first.p[v + 1];
     memset(start, 0, MSTX_LANES * sizeof *start);
     for (uint32_t i = d->first.p[v]; i < end; i++) {
-        const double *of = t + (d->pred.p[i] - from) * MSTX_LANES;
+        const double *of = times_of(l, d->pred.p[i]);
         for (int k = 0; k < MSTX_LANES; k++)
             start[k] = of[k] > start[k] ? of[k] : start[k];
     }
@@ -77,14 +126,15 @@ static void start_of(const struct mstx_deps *d, size_t from, size_t v, const dou
 void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
                        const struct mstx_scenarios *x, double *t, double end[MSTX_LANES])
 {
+    const struct lanes l = {x->slot, from, t};
     ms_assert(from <= to && to <= d->op.n);
     memset(end, 0, MSTX_LANES * sizeof *end);
     for (size_t v = from; v < to; v++) {
-        double *at = t + (v - from) * MSTX_LANES;
+        double *at = times_of(&l, v);
         const uint32_t op = d->op.p[v];
         const double base = op != MSTX_NO_OP ? x->base[op] : 0;
         double start[MSTX_LANES];
-        start_of(d, from, v, t, start);
+        start_of(d, &l, v, start);
         for (int k = 0; k < MSTX_LANES; k++)
             at[k] = start[k] + base;
         if (op != MSTX_NO_OP && x->class_of != NULL) {

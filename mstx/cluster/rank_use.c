@@ -49,14 +49,11 @@ void mstx__use_between(const struct mstx_thread_use *u, uint32_t rank, int64_t f
         used[k] = used[k] > before[k] ? used[k] - before[k] : 0;
 }
 
-void mstx__use_of_points(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
-                         double *by_point)
+void mstx__use_of_point(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
+                        size_t point, double used[MSTX_USES])
 {
-    for (size_t i = 0; i < g->point.n; i++) {
-        const struct mstx_point *p = &g->point.p[i];
-        mstx__use_between(u, p->rank, p->at_ns - (int64_t)g->weight[i], p->at_ns,
-                          by_point + i * MSTX_USES);
-    }
+    const struct mstx_point *p = &g->point.p[point];
+    mstx__use_between(u, p->rank, p->at_ns - (int64_t)g->weight[point], p->at_ns, used);
 }
 
 void mstx__use_free(struct mstx_thread_use *u)

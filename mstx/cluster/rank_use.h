@@ -25,10 +25,10 @@ struct mstx_thread_use {
 
 /* Tells whether every rank has samples, so that the ranks can be compared. */
 bool mstx__use_is_known(const struct mstx_thread_use *u, uint32_t ranks);
-/* Fills by_point, MSTX_USES values for each point, with what was used during the weight of the point:
- * local work, or the part of an interval after the wait.  Between samples use is constant. */
-void mstx__use_of_points(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
-                         double *by_point);
+/* Sets used to what was used during the weight of a point: local work, or the part of an interval after the
+ * wait.  Between samples use is constant. */
+void mstx__use_of_point(const struct mstx_thread_use *u, const struct mstx_call_graph *g,
+                        size_t point, double used[MSTX_USES]);
 /* Sets used to what a rank used between two times. */
 void mstx__use_between(const struct mstx_thread_use *u, uint32_t rank, int64_t from, int64_t to,
                        double used[MSTX_USES]);

@@ -83,12 +83,13 @@ bool mstx__critical_spans(const struct mstx_replayed *r, mstx_spans *to)
 
 struct drawing {
     const struct mstx_replayed *r;
-    double *t;        /* of the nodes of a part of the graph */
-    int64_t *real;    /* by step: its recorded start */
-    double *at;       /* by step: its start in the replay */
-    double *lane_end; /* by lane: end of its last operation in the replay */
-    int64_t *drawn;   /* by lane: end of its last span */
-    uint32_t *step;   /* by lane: step of its last operation */
+    double *t;                   /* of the nodes of a part of the graph */
+    int64_t *real;               /* by step: its recorded start */
+    double *at;                  /* by step: its start in the replay */
+    double *lane_end;            /* by lane: end of its last operation in the replay */
+    int64_t *drawn;              /* by lane: end of its last span */
+    uint32_t *step;              /* by lane: step of its last operation */
+    size_t first_lane, end_lane; /* those that are drawn */
     mstx_spans *to;
 };
 
@@ -127,8 +128,10 @@ static bool draw_span(struct drawing *w, uint32_t lane, double from, double end,
 static bool draw_op(struct drawing *w, uint32_t number, double end)
 {
     const struct mstx_span_op op = w->r->op(w->r->ctx, number);
-    const double start = end - w->r->ideal[number], last = w->lane_end[op.lane];
     ms_assert(op.lane < w->r->lanes);
+    if (op.lane < w->first_lane || op.lane >= w->end_lane)
+        return true;
+    const double start = end - w->r->ideal[number], last = w->lane_end[op.lane];
     if (op.step != MSTX_NO_STEP)
         w->step[op.lane] = op.step;
     w->lane_end[op.lane] = end;
@@ -194,15 +197,16 @@ static bool begin_drawing(struct drawing *w)
     return true;
 }
 
-bool mstx__ideal_spans(const struct mstx_replayed *r, mstx_spans *to)
+bool mstx__ideal_spans(const struct mstx_replayed *r, size_t first, size_t end, mstx_spans *to)
 {
-    struct drawing w = {.r = r, .to = to};
-    const size_t first = to->n;
+    struct drawing w = {.r = r, .first_lane = first, .end_lane = end, .to = to};
+    const size_t before = to->n;
+    ms_assert(first <= end && end <= r->lanes);
     bool ok = begin_drawing(&w);
     for (size_t s = 0; s + 1 < r->deps->step.n && ok; s++)
         ok = draw_part(&w, r->deps->step.p[s], r->deps->step.p[s + 1]);
     if (ok)
-        sort_spans(to, first);
+        sort_spans(to, before);
     ms_free(w.t);
     ms_free(w.real);
     ms_free(w.at);

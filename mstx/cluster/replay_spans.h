@@ -46,7 +46,8 @@ struct mstx_replayed {
 
 /* Appends the critical path of the recorded durations, in order of time.  Returns false when out of memory. */
 bool mstx__critical_spans(const struct mstx_replayed *r, mstx_spans *to);
-/* Appends the timeline with ideal durations, lane by lane.  Returns false when out of memory. */
-bool mstx__ideal_spans(const struct mstx_replayed *r, mstx_spans *to);
+/* Appends the timeline of the lanes [first, end) with ideal durations, lane by lane.  A timeline of millions of
+ * spans is drawn some lanes at a time, so that not all of it is in memory.  Returns false when out of memory. */
+bool mstx__ideal_spans(const struct mstx_replayed *r, size_t first, size_t end, mstx_spans *to);
 
 #endif

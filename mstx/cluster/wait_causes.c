@@ -31,7 +31,7 @@ static const double WRITTEN_A_NS = 0.2;
 struct causes {
     struct mstx_waiters *wall, *calm; /* judged with and without run delay */
     const struct mstx_call_graph *g;
-    double *used;            /* by point: MSTX_USES values */
+    const struct mstx_thread_use *use;
     double *weight;          /* by point: without run delay */
     double *sum;             /* ranks x PARTS: use of the local work of all steps */
     double *others;          /* scratch: one value for each rank */
@@ -41,9 +41,9 @@ struct causes {
 };
 enum part { ON_CPU, DELAYED, OFF_CPU, WRITTEN, PARTS };
 
-static double without_delay(const struct causes *c, size_t point)
+static double without_delay(double weight, const double used[MSTX_USES])
 {
-    const double left = c->g->weight[point] - c->used[point * MSTX_USES + MSTX_DELAYED];
+    const double left = weight - used[MSTX_DELAYED];
     return left > 0 ? left : 0;
 }
 
@@ -51,9 +51,10 @@ static void sum_up(struct causes *c)
 {
     double delayed = 0, work = 0;
     for (size_t i = 0; i < c->g->point.n; i++) {
-        const double *used = c->used + i * MSTX_USES;
+        double used[MSTX_USES];
         double *sum = c->sum + (size_t)c->g->point.p[i].rank * PARTS;
-        c->weight[i] = without_delay(c, i);
+        mstx__use_of_point(c->use, c->g, i, used);
+        c->weight[i] = without_delay(c->g->weight[i], used);
         if (c->g->point.p[i].kind == MSTX_POINT_OUT || c->wall->step[i] == UINT32_MAX)
             continue;
         sum[OFF_CPU] += c->weight[i] - used[MSTX_ON_CPU];
@@ -237,9 +238,10 @@ static double cpu_part(const struct mstx_wait_parts *p)
 static void heal_rank(struct causes *c, uint32_t rank, double on_cpu)
 {
     for (uint32_t i = c->g->first.p[rank]; i < c->g->first.p[rank + 1]; i++) {
-        const double used = c->used[(size_t)i * MSTX_USES + MSTX_ON_CPU],
-                     excess = c->weight[i] - c->calm->healed[i];
-        const double gone = used > 0 ? excess * on_cpu / used : 0;
+        double used[MSTX_USES];
+        mstx__use_of_point(c->use, c->g, i, used);
+        const double excess = c->weight[i] - c->calm->healed[i];
+        const double gone = used[MSTX_ON_CPU] > 0 ? excess * on_cpu / used[MSTX_ON_CPU] : 0;
         c->wall->healed[i] =
             c->calm->healed[i] + (c->g->weight[i] - c->weight[i]) * (gone < 1 ? 1 - gone : 0);
     }
@@ -263,14 +265,13 @@ static void heal(struct causes *c)
 static bool begin(struct causes *c)
 {
     const size_t points = c->g->point.n + 1, ranks = c->wall->ranks + 1;
-    c->used = ms_calloc(points * MSTX_USES, sizeof *c->used);
     c->weight = ms_calloc(points, sizeof *c->weight);
     c->sum = ms_calloc(ranks * PARTS, sizeof *c->sum);
     c->others = ms_calloc(ranks, sizeof *c->others);
     c->of_step = ms_calloc(c->wall->steps + 1, sizeof *c->of_step);
     c->is_named = ms_calloc(ranks, sizeof *c->is_named);
-    return c->used != NULL && c->weight != NULL && c->sum != NULL && c->others != NULL &&
-           c->of_step != NULL && c->is_named != NULL;
+    return c->weight != NULL && c->sum != NULL && c->others != NULL && c->of_step != NULL &&
+           c->is_named != NULL;
 }
 
 static bool find_causes(struct causes *c, const mstx_gcalls *calls,
@@ -278,7 +279,6 @@ static bool find_causes(struct causes *c, const mstx_gcalls *calls,
 {
     if (!begin(c))
         return false;
-    mstx__use_of_points(use, c->g, c->used);
     c->throttled = use->throttled.n == c->wall->ranks ? use->throttled.p : NULL;
     sum_up(c);
     mstx__waiters_judge(c->calm, c->g, c->weight, calls, steps);
@@ -298,7 +298,7 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
                    const struct mstx_thread_use *use)
 {
     struct mstx_waiters calm = {0};
-    struct causes c = {.wall = w, .calm = &calm, .g = g};
+    struct causes c = {.wall = w, .calm = &calm, .g = g, .use = use};
     mstx__waiters_judge(w, g, g->weight, calls, steps);
     if (w->no_memory || w->list.n == 0)
         return;
@@ -307,7 +307,6 @@ void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
     if (!w->no_memory)
         mstx__waiters_share(w, g);
     mstx__waiters_free(&calm);
-    ms_free(c.used);
     ms_free(c.weight);
     ms_free(c.sum);
     ms_free(c.others);

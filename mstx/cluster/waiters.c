@@ -81,6 +81,7 @@ struct judge {
     double *longest; /* by step: the longest work of all ranks */
     double *total;   /* by rank: its work in all steps but the first */
     double *t;       /* times of a replay */
+    uint32_t *slot;  /* by node: the place of its times, where several scenarios are replayed */
     double *scratch;
     double span; /* costs are shares of this time: of the judged steps, or of the whole job */
 };
@@ -400,7 +401,7 @@ static double span_of_steps(const struct judge *j)
 static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
                         double end[MSTX_LANES])
 {
-    const struct mstx_scenarios x = {base, other, j->class, first};
+    const struct mstx_scenarios x = {base, other, j->class, first, j->slot};
     mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), &x, j->t, end);
 }
 
@@ -654,6 +655,18 @@ static void measure_job(struct judge *j, double job)
     j->w->is_known = j->w->steps >= STEPS_LEAST && recorded >= JOB_LEAST_NS;
 }
 
+/* Makes room for the times of a single scenario of all nodes, and for those of several in their slots. */
+static bool allocate_times(struct judge *j)
+{
+    const size_t nodes = mstx__deps_count(&j->g->deps) + 1;
+    j->slot = ms_alloc(nodes * sizeof *j->slot);
+    const size_t slots = j->slot != NULL ? mstx__deps_slots(&j->g->deps, j->slot) : SIZE_MAX;
+    if (slots == SIZE_MAX)
+        return false;
+    j->t = ms_calloc(nodes > slots * MSTX_LANES ? nodes : slots * MSTX_LANES, sizeof *j->t);
+    return j->t != NULL;
+}
+
 static bool allocate(struct judge *j)
 {
     const size_t cells = (size_t)j->w->ranks * j->w->steps, points = j->g->point.n + 1;
@@ -668,15 +681,13 @@ static bool allocate(struct judge *j)
     j->w->step = ms_calloc(points, sizeof *j->w->step);
     j->class = ms_calloc(points, sizeof *j->class);
     j->candidate = ms_calloc(j->w->ranks + 1, sizeof *j->candidate);
-    j->healed = ms_calloc(points, sizeof *j->healed);
-    j->w->healed = ms_calloc(points, sizeof *j->w->healed);
-    j->t = ms_calloc((mstx__deps_count(&j->g->deps) + 1) * MSTX_LANES, sizeof *j->t);
+    j->healed = j->w->healed = ms_calloc(points, sizeof *j->healed);
     j->scratch = ms_calloc((window > j->w->steps ? window : j->w->steps) + 1, sizeof *j->scratch);
     bool ok = j->around != NULL && j->own_at != NULL && j->own_count != NULL &&
               j->longest != NULL && j->total != NULL && j->w->work != NULL &&
               j->reference != NULL && j->w->step != NULL && j->class != NULL &&
-              j->candidate != NULL && j->healed != NULL && j->w->healed != NULL && j->t != NULL &&
-              j->scratch != NULL && ms_vec_reserve(&j->w->list, j->w->ranks);
+              j->candidate != NULL && j->healed != NULL && j->scratch != NULL &&
+              allocate_times(j) && ms_vec_reserve(&j->w->list, j->w->ranks);
     for (uint32_t r = 0; r < j->w->ranks && ok; r++)
         j->w->list.p[j->w->list.n++] = (struct mstx_waiter){.rank = r};
     return ok;
@@ -697,7 +708,6 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
     j->span = span_of_steps(j);
     find_candidates(j);
     heal_by_reference(j);
-    memcpy(j->w->healed, j->healed, j->g->point.n * sizeof *j->healed);
     find_costs(j, job, false);
     const bool ok = find_shifts(j, shift);
     if (ok) {
@@ -705,6 +715,7 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
             j->w->list.p[r].shift_ns = shift[r];
         heal_by_shift(j, shift);
         find_costs(j, job, true);
+        heal_by_reference(j); /* again: these weights are part of the result */
         decide_reason(j);
     }
     ms_free(shift);
@@ -724,7 +735,6 @@ void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g
     if (!w->no_memory && w->steps >= 2)
         w->no_memory = !judge_all(&j, calls);
     ms_free(j.reference);
-    ms_free(j.healed);
     ms_free(j.class);
     ms_free(j.candidate);
     ms_free(j.serves);
@@ -734,6 +744,7 @@ void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g
     ms_free(j.longest);
     ms_free(j.total);
     ms_free(j.t);
+    ms_free(j.slot);
     ms_free(j.scratch);
 }
 
@@ -770,9 +781,8 @@ void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g
     j.candidate = ms_calloc(w->ranks + 1, sizeof *j.candidate);
     j.class = ms_calloc(points, sizeof *j.class);
     j.healed = ms_calloc(points, sizeof *j.healed);
-    j.t = ms_calloc((mstx__deps_count(&g->deps) + 1) * MSTX_LANES, sizeof *j.t);
     if (class_of != NULL && j.candidate != NULL && j.class != NULL && j.healed != NULL &&
-        j.t != NULL) {
+        allocate_times(&j)) {
         choose_named(&j, class_of);
         const double job = replay(&j, g->weight), steps = span_of_steps(&j);
         j.span = job > 0 ? job : 1;
@@ -787,6 +797,7 @@ void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g
     ms_free(j.class);
     ms_free(j.healed);
     ms_free(j.t);
+    ms_free(j.slot);
 }
 
 void mstx__waiters_free(struct mstx_waiters *w)

@@ -10,7 +10,7 @@
 
 /* A graph takes about 330 bytes per call while it is judged; of larger runs only the first part is
  * read. */
-enum { MSTX_CALLS_JUDGED = 2000000 };
+enum { MSTX_CALLS_JUDGED = 700000 };
 
 struct mstx_call_rows {
     mstx_gcalls calls;

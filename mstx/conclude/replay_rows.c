@@ -10,10 +10,99 @@
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 
-/* Finds both timelines. */
-static bool find_spans(struct mstx_replay_rows *to, const struct mstx_replayed *r)
+/* ---- packing ----------------------------------------------------------------------- */
+
+struct packing {
+    struct mstx_replay_rows *to;
+    struct mstx_rows_out rows;
+};
+
+static enum ms_rc keep_blob(struct packing *w, struct ms_err *err)
 {
-    return mstx__critical_spans(r, &to->critical) && mstx__ideal_spans(r, &to->ideal);
+    const uint32_t rows = w->rows.n;
+    if (rows == 0)
+        return MS_OK;
+    MS_TRY(mstx__rows_pack(&w->rows, err));
+    const struct ms_str packed = ms_buf_slice(&w->rows.packed);
+    struct mstx_replay_blob *slot = ms_vec_push(&w->to->blob);
+    if (slot == NULL)
+        return ms_no_memory(err);
+    *slot = (struct mstx_replay_blob){ms_alloc(packed.n), packed.n, rows};
+    if (slot->bytes == NULL)
+        return ms_no_memory(err);
+    memcpy(slot->bytes, packed.p, packed.n);
+    return MS_OK;
+}
+
+static void put_span(struct packing *w, enum mstx_span_of of, const struct mstx_span *s)
+{
+    const struct mstx_replay_lane *lane = &w->to->lane.p[s->lane];
+    const bool has_step = s->step < w->to->step.n;
+    const int64_t cell[MSTX_SPAN_COLUMNS] = {
+        [MSTX_SPAN_OF] = of,
+        [MSTX_SPAN_PROCESS] = (int64_t)lane->process + 1,
+        [MSTX_SPAN_RANK] = lane->rank,
+        [MSTX_SPAN_TID] = lane->tid,
+        [MSTX_SPAN_STEP] = has_step ? w->to->step.p[s->step] : MSTX_ROWS_NULL,
+        [MSTX_SPAN_KIND] = s->kind,
+        [MSTX_SPAN_START] = s->start_ns,
+        [MSTX_SPAN_END] = s->end_ns,
+    };
+    for (unsigned k = 0; k < MSTX_SPAN_COLUMNS; k++)
+        mstx__rows_put(&w->rows, k, cell[k]);
+    w->rows.n++;
+}
+
+static enum ms_rc put_spans(struct packing *w, enum mstx_span_of of, mstx_spans *v,
+                            struct ms_err *err)
+{
+    for (size_t i = 0; i < v->n; i++) {
+        put_span(w, of, &v->p[i]);
+        if (w->rows.n == MSTX_ROWS_MAX)
+            MS_TRY(keep_blob(w, err));
+    }
+    v->n = 0;
+    return MS_OK;
+}
+
+/* Nodes whose lanes are drawn at a time, about: their spans take 16 MB. */
+enum { NODES_TOGETHER = 400000 };
+
+static enum ms_rc pack_ideal(struct packing *w, const struct mstx_replayed *r, mstx_spans *v,
+                             struct ms_err *err)
+{
+    const size_t passes = mstx__deps_count(r->deps) / NODES_TOGETHER + 1;
+    const size_t together = r->lanes / passes + 1;
+    for (size_t first = 0; first < r->lanes; first += together) {
+        const size_t left = r->lanes - first;
+        if (!mstx__ideal_spans(r, first, first + (left < together ? left : together), v))
+            return ms_no_memory(err);
+        MS_TRY(put_spans(w, MSTX_SPAN_IDEAL, v, err));
+    }
+    return keep_blob(w, err);
+}
+
+static enum ms_rc pack_both(struct packing *w, const struct mstx_replayed *r, mstx_spans *v,
+                            struct ms_err *err)
+{
+    if (!mstx__critical_spans(r, v))
+        return ms_no_memory(err);
+    MS_TRY(put_spans(w, MSTX_SPAN_CRITICAL, v, err));
+    MS_TRY(keep_blob(w, err));
+    return pack_ideal(w, r, v, err);
+}
+
+/* Finds and packs both timelines. */
+static enum ms_rc pack_spans(struct mstx_replay_rows *to, const struct mstx_replayed *r,
+                             struct ms_err *err)
+{
+    struct packing w = {.to = to};
+    mstx_spans v = {0};
+    MS_TRY(mstx__rows_out_new(&w.rows, MSTX_SPAN_COLUMNS, err));
+    const enum ms_rc rc = pack_both(&w, r, &v, err);
+    mstx__rows_out_free(&w.rows);
+    ms_vec_free(&v);
+    return rc;
 }
 
 /* ---- captures ---------------------------------------------------------------------- */
@@ -68,8 +157,9 @@ enum ms_rc mstx__replay_calls(struct mstx_replay_rows *to, const struct mstx_cal
     for (size_t i = 0; i < rows->rank.n; i++)
         to->lane.p[to->lane.n++] =
             (struct mstx_replay_lane){rows->process.p[i], rows->rank.p[i], g->thread.p[i]};
-    return number_steps(to, rows, steps, w->steps) && find_spans(to, &r) ? MS_OK
-                                                                         : ms_no_memory(err);
+    if (!number_steps(to, rows, steps, w->steps))
+        return ms_no_memory(err);
+    return pack_spans(to, &r, err);
 }
 
 /* ---- traces ------------------------------------------------------------------------ */
@@ -131,71 +221,33 @@ enum ms_rc mstx__replay_ops(struct mstx_replay_rows *to, const struct mstx_tl *t
         return ms_no_memory(err);
     for (size_t s = 0; s < r.steps; s++)
         to->step.p[to->step.n++] = o->step.p[s].number;
-    return find_spans(to, &r) ? MS_OK : ms_no_memory(err);
+    return pack_spans(to, &r, err);
 }
 
 void mstx__replay_free(struct mstx_replay_rows *r)
 {
-    ms_vec_free(&r->critical);
-    ms_vec_free(&r->ideal);
+    for (size_t i = 0; i < r->blob.n; i++)
+        ms_free(r->blob.p[i].bytes);
+    ms_vec_free(&r->blob);
     ms_vec_free(&r->lane);
     ms_vec_free(&r->step);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
 
-struct saving {
-    const struct mstx_replay_rows *rows;
-    struct mstx_packed_out out;
-    int64_t blobs;
-};
-
-static enum ms_rc flush(struct saving *w, struct ms_err *err)
-{
-    w->blobs += w->out.rows.n != 0;
-    return mstx__packed_flush(&w->out, w->blobs, err);
-}
-
-static void put_span(struct saving *w, enum mstx_span_of of, const struct mstx_span *s)
-{
-    const struct mstx_replay_lane *lane = &w->rows->lane.p[s->lane];
-    const bool has_step = s->step < w->rows->step.n;
-    const int64_t cell[MSTX_SPAN_COLUMNS] = {
-        [MSTX_SPAN_OF] = of,
-        [MSTX_SPAN_PROCESS] = (int64_t)lane->process + 1,
-        [MSTX_SPAN_RANK] = lane->rank,
-        [MSTX_SPAN_TID] = lane->tid,
-        [MSTX_SPAN_STEP] = has_step ? w->rows->step.p[s->step] : MSTX_ROWS_NULL,
-        [MSTX_SPAN_KIND] = s->kind,
-        [MSTX_SPAN_START] = s->start_ns,
-        [MSTX_SPAN_END] = s->end_ns,
-    };
-    for (unsigned k = 0; k < MSTX_SPAN_COLUMNS; k++)
-        mstx__rows_put(&w->out.rows, k, cell[k]);
-    w->out.rows.n++;
-}
-
-static enum ms_rc save_spans(struct saving *w, enum mstx_span_of of, const mstx_spans *v,
-                             struct ms_err *err)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        put_span(w, of, &v->p[i]);
-        if (w->out.rows.n == MSTX_ROWS_MAX)
-            MS_TRY(flush(w, err));
-    }
-    return flush(w, err);
-}
-
 enum ms_rc mstx__replay_save(const struct mstx_replay_rows *r, struct ms_store *s,
                              struct ms_err *err)
 {
-    struct saving w = {.rows = r};
-    if (r->critical.n == 0 && r->ideal.n == 0)
+    struct mstx_packed_out out;
+    enum ms_rc rc = MS_OK;
+    if (r->blob.n == 0)
         return MS_OK;
-    MS_TRY(mstx__packed_spans_new(&w.out, s, err));
-    enum ms_rc rc = save_spans(&w, MSTX_SPAN_CRITICAL, &r->critical, err);
-    if (rc == MS_OK)
-        rc = save_spans(&w, MSTX_SPAN_IDEAL, &r->ideal, err);
-    mstx__packed_free(&w.out);
+    MS_TRY(mstx__packed_spans_new(&out, s, err));
+    for (size_t i = 0; i < r->blob.n && rc == MS_OK; i++) {
+        const struct mstx_replay_blob *b = &r->blob.p[i];
+        rc = mstx__packed_copy(&out, (int64_t)i + 1, b->rows,
+                               (struct ms_str){b->bytes, (uint32_t)b->n}, err);
+    }
+    mstx__packed_free(&out);
     return rc;
 }

@@ -17,8 +17,14 @@ struct mstx_replay_lane {
     int32_t rank;
     uint32_t tid;
 };
+/* Spans, packed as in the table packed_spans. */
+struct mstx_replay_blob {
+    char *bytes;
+    size_t n;
+    uint32_t rows;
+};
 struct mstx_replay_rows {
-    mstx_spans critical, ideal;
+    MS_VEC(struct mstx_replay_blob) blob; /* critical paths before ideal timelines */
     MS_VEC(struct mstx_replay_lane) lane;
     MS_VEC(int64_t) step; /* numbers of the steps */
 };
@@ -31,7 +37,7 @@ enum ms_rc mstx__replay_calls(struct mstx_replay_rows *to, const struct mstx_cal
 enum ms_rc mstx__replay_ops(struct mstx_replay_rows *to, const struct mstx_tl *tl,
                             const struct mstx_whatif *w, struct ms_err *err) MS_MUST_USE;
 void mstx__replay_free(struct mstx_replay_rows *r);
-/* Writes the spans, packed; the store is being edited. */
+/* Writes the spans; the store is being edited. */
 struct ms_store;
 enum ms_rc mstx__replay_save(const struct mstx_replay_rows *r, struct ms_store *s,
                              struct ms_err *err) MS_MUST_USE;

@@ -136,6 +136,7 @@ static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows,
     mstx__call_graph(&g, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
     if (!g.no_memory)
         mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps, &rows->use);
+    ms_vec_free(&rows->calls); /* the timelines are drawn from the graph */
     const bool no_memory = g.no_memory || w->waiters.no_memory;
     const enum ms_rc rc = no_memory ? ms_no_memory(err)
                                     : mstx__replay_calls(spans, rows, steps, &g, &w->waiters, err);

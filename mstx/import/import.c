@@ -168,6 +168,8 @@ static enum ms_rc take_process(struct mstx_import *im, size_t place, struct ms_e
     if (rc != MS_OK)
         return rc;
     mstx__import_write_process(im, place);
+    ms_free(im->seen.p[place].head); /* of thousands of processes not all are kept */
+    im->seen.p[place].head = NULL;
     if (c->process.n == process)
         return MS_OK;
     const struct mstx_host_clock *k = &im->clocks.host.p[c->process.p[process].clock];

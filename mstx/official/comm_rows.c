@@ -104,10 +104,33 @@ int64_t mstx__comm_rank(const struct mstx__comm_rows *c, size_t row)
     return c->rank.p[low];
 }
 
+/* Set in the kind of an operation when some of its rows have another kind. */
+#define IS_MIXED 0x80000000u
+
+static uint32_t other_kind(const struct mstx__comm_rows *c, size_t row, uint32_t kind)
+{
+    size_t low = 0, high = c->other.n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (c->other.p[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < c->other.n && c->other.p[low].row == row ? c->other.p[low].kind : kind;
+}
+
 const struct mstx__comm_kind *mstx__comm_kind(const struct mstx__comm_rows *c, size_t row)
 {
-    ms_assert(row < c->kind_of.n);
-    return &c->kind.p[c->kind_of.p[row]];
+    ms_assert(row < c->row.n && c->row.p[row].op < c->kind_of.n);
+    const uint32_t kind = c->kind_of.p[c->row.p[row].op];
+    return &c->kind.p[kind & IS_MIXED ? other_kind(c, row, kind & ~IS_MIXED) : kind];
+}
+
+void mstx__comm_forget_kinds(struct mstx__comm_rows *c)
+{
+    ms_vec_free(&c->kind_of);
+    ms_vec_free(&c->other);
 }
 
 #define IS_LONG UINT32_MAX
@@ -170,20 +193,40 @@ static bool keep_times(struct mstx__comm_rows *c, int64_t start, int64_t dur)
     return (slot != NULL || !has_starts) && (longer != NULL || is_short);
 }
 
-/* Keeps the kind of the last row. */
+/* Keeps the kind of the last row, once for all rows of an operation that have it. */
+static bool keep_kind_number(struct mstx__comm_rows *c, uint32_t kind)
+{
+    const size_t row = c->row.n - 1;
+    const uint32_t op = c->row.p[row].op;
+    ms_assert(op <= c->kind_of.n && kind < IS_MIXED);
+    if (op == c->kind_of.n) {
+        uint32_t *slot = ms_vec_push(&c->kind_of);
+        if (slot != NULL)
+            *slot = kind;
+        return slot != NULL;
+    }
+    if ((c->kind_of.p[op] & ~IS_MIXED) == kind)
+        return true;
+    struct mstx__comm_other *slot = ms_vec_push(&c->other);
+    c->kind_of.p[op] |= IS_MIXED;
+    if (slot != NULL)
+        *slot = (struct mstx__comm_other){row, kind};
+    return slot != NULL;
+}
+
 static bool keep_kind(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
                       const struct mstx__cell *cell)
 {
     struct mstx__comm_kind kind = {MSTX_NO_TEXT, MSTX_NO_TEXT, MSTX_NO_VALUE, MSTX_NO_VALUE};
-    uint32_t *slot = ms_vec_push(&c->kind_of);
+    uint32_t number;
     if (rows->columns > MSTX_COMM_BYTES)
         kind.bytes = number_of(&cell[MSTX_COMM_BYTES]);
     if (rows->columns > MSTX_COMM_STEP)
         kind.step = number_of(&cell[MSTX_COMM_STEP]);
-    return slot != NULL && put_text(c, rows, &cell[MSTX_COMM_TYPE], &kind.type) &&
+    return put_text(c, rows, &cell[MSTX_COMM_TYPE], &kind.type) &&
            (rows->columns <= MSTX_COMM_DTYPE ||
             put_text(c, rows, &cell[MSTX_COMM_DTYPE], &kind.dtype)) &&
-           put_kind(c, &kind, slot);
+           put_kind(c, &kind, &number) && keep_kind_number(c, number);
 }
 
 static bool keep_row(struct mstx__comm_rows *c, const struct mstx__rank_rows *rows,
@@ -227,14 +270,16 @@ enum ms_rc mstx__comm_rows_read(struct mstx_recipe *r, const struct mstx_rank_qu
     *out = (struct mstx__comm_rows){.arena = ms_arena_new(ARENA_MAX), .wanted = wanted};
     if (out->arena == NULL)
         return ms_no_memory(err);
-    return mstx__recipe_visit_rows(r, q, 1, keep_rank, out, err);
+    const enum ms_rc rc = mstx__recipe_visit_rows(r, q, 1, keep_rank, out, err);
+    ms_map_seal(&out->op);
+    return rc;
 }
 
 void mstx__comm_rows_free(struct mstx__comm_rows *c)
 {
     ms_vec_free(&c->row);
     ms_vec_free(&c->longer);
-    ms_vec_free(&c->kind_of);
+    mstx__comm_forget_kinds(c);
     ms_vec_free(&c->start);
     ms_vec_free(&c->kind);
     ms_vec_free(&c->rank);

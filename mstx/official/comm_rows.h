@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * comm_rows: the communication operations of all ranks in memory, 8 bytes each, 12 with their kinds and
- * 16 with their starts.
+ * comm_rows: the communication operations of all ranks in memory, 8 bytes each, and 16 with their starts.
  *
  * An operation that several ranks take part in has one entry with its name and its group; a row
  * says when one rank took part in it. Rows of a rank lie together, so a row needs no rank.
@@ -39,6 +38,11 @@ struct mstx__comm_long {
     size_t row;
     int64_t dur;
 };
+/* The kind of a row, where it is not that of the first row of its operation. */
+struct mstx__comm_other {
+    size_t row;
+    uint32_t kind;
+};
 struct mstx__comm_kind {
     uint32_t type, dtype; /* texts, or MSTX_NO_TEXT */
     int64_t bytes, step;
@@ -53,14 +57,15 @@ enum { MSTX_COMM_MET = 256 };
 struct mstx__comm_rows {
     MS_VEC(struct mstx__comm_row) row;
     MS_VEC(struct mstx__comm_long) longer; /* by row */
-    MS_VEC(uint32_t) kind_of;              /* by row; empty unless wanted */
+    MS_VEC(uint32_t) kind_of; /* by operation: the kind of its first row; empty unless wanted */
+    MS_VEC(struct mstx__comm_other) other; /* by row */
     MS_VEC(int64_t) start;                 /* by row; empty unless wanted */
     unsigned wanted;                       /* MSTX_COMM_KINDS, MSTX_COMM_STARTS */
     MS_VEC(struct mstx__comm_kind) kind;
     MS_VEC(int64_t) rank; /* ranks that have been read */
     MS_VEC(size_t) end;   /* of the rows of each of these ranks */
     struct ms_map text;   /* groups, types of operations, types of data */
-    struct ms_map op;     /* the place of the group among the texts, then the name */
+    struct ms_map op;     /* the place of the group among the texts, then the name; sealed */
     struct ms_map kind_key;
     struct mstx__comm_met met[MSTX_COMM_MET];
     uint32_t last_kind; /* of the row before */
@@ -86,6 +91,8 @@ struct ms_str mstx__comm_name(const struct mstx__comm_rows *c, uint32_t op);
 bool mstx__is_transfer(struct ms_str name);
 /* Returns the kind of a row, where kinds were wanted. */
 const struct mstx__comm_kind *mstx__comm_kind(const struct mstx__comm_rows *c, size_t row);
+/* Frees the kinds of all rows. */
+void mstx__comm_forget_kinds(struct mstx__comm_rows *c);
 /* Returns the duration of a row in ns, or MSTX_NO_VALUE. */
 int64_t mstx__comm_dur(const struct mstx__comm_rows *c, size_t row);
 /* Returns the rank of a row. */

@@ -380,7 +380,7 @@ enum ms_rc mstx__sum_hccl(struct mstx_recipe *r, struct ms_err *err)
         rc = ms_store_exec(r->s, sql_make_hccl, err);
     if (rc == MS_OK)
         rc = sum_types(&m, err);
-    ms_vec_free(&m.c.kind_of); /* kinds are not asked for again, and names take memory */
+    mstx__comm_forget_kinds(&m.c); /* kinds are not asked for again, and names take memory */
     ms_vec_free(&m.x);
     if (rc == MS_OK)
         rc = map_groups(&m, err);

@@ -30,7 +30,7 @@ static const struct mstx_rank_query links = {.direct = MSTX_READ_COMM,
 struct transfer {
     int64_t ns; /* the shortest duration */
     uint32_t ranks;
-    uint32_t kind, like; /* kind of the last row that was rated, and its entry in `likes` */
+    uint32_t like; /* of the last row that was rated, in `likes`; UINT32_MAX: none yet */
 };
 /* What operations that ought to take equally long have in common. */
 struct like_key {
@@ -62,7 +62,7 @@ static bool find_transfers(struct rating *m)
     const struct mstx__comm_rows *c = &m->c;
     m->transfer = ms_calloc(c->op.keys.n + 1, sizeof *m->transfer);
     for (uint32_t i = 0; i < c->op.keys.n && m->transfer != NULL; i++)
-        m->transfer[i] = (struct transfer){.ns = MSTX_NO_VALUE, .kind = UINT32_MAX};
+        m->transfer[i] = (struct transfer){.ns = MSTX_NO_VALUE, .like = UINT32_MAX};
     for (size_t i = 0; i < c->row.n && m->transfer != NULL; i++) {
         struct transfer *t = &m->transfer[c->row.p[i].op];
         const int64_t dur = mstx__comm_dur(c, i);
@@ -99,22 +99,20 @@ static bool put_like(struct rating *m, struct like_key key, uint32_t *place)
     return !added || slot != NULL;
 }
 
-/* Finds the entry of a row; UINT32_MAX: its type or its bytes are not known. Most operations have one kind, which
+/* Finds the entry of a row; UINT32_MAX: its type or its bytes are not known. Most operations have one entry, which
  * is remembered. */
 static bool find_like(struct rating *m, size_t row, uint32_t *place)
 {
     struct transfer *t = &m->transfer[m->c.row.p[row].op];
-    const uint32_t kind = m->c.kind_of.p[row];
-    const struct mstx__comm_kind *k = &m->c.kind.p[kind];
-    *place = t->like;
-    if (t->kind == kind)
-        return true;
+    const struct mstx__comm_kind *k = mstx__comm_kind(&m->c, row);
     *place = UINT32_MAX;
-    if (k->bytes != MSTX_NO_VALUE && k->type != MSTX_NO_TEXT &&
-        !put_like(m, (struct like_key){k->bytes, k->type, t->ranks}, place))
+    if (k->bytes == MSTX_NO_VALUE || k->type == MSTX_NO_TEXT)
+        return true;
+    const struct like_key *last = t->like != UINT32_MAX ? &m->likes.p[t->like].key : NULL;
+    if ((last == NULL || last->bytes != k->bytes || last->type != k->type) &&
+        !put_like(m, (struct like_key){k->bytes, k->type, t->ranks}, &t->like))
         return false;
-    t->kind = kind;
-    t->like = *place;
+    *place = t->like;
     return true;
 }
 

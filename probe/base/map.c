@@ -107,6 +107,13 @@ uint32_t ms_map_get(const struct ms_map *m, struct ms_str key)
     return i != 0 ? i - 1 : MS_MAP_NONE;
 }
 
+void ms_map_seal(struct ms_map *m)
+{
+    ms_free(m->slots);
+    m->slots = NULL;
+    m->mask = 0;
+}
+
 void ms_map_free(struct ms_map *m)
 {
     ms_vec_free(&m->keys);

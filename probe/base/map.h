@@ -40,6 +40,8 @@ static inline struct ms_str ms_map_key(const struct ms_map *m, uint32_t i)
 }
 /* Makes room for n keys at once; false when out of memory. */
 bool ms_map_reserve(struct ms_map *m, size_t n);
+/* Frees what only looking up keys needs, 10 bytes a key; afterwards keys are known by their index alone. */
+void ms_map_seal(struct ms_map *m);
 void ms_map_free(struct ms_map *m);
 
 #endif

@@ -8,8 +8,9 @@ Makes a run of each size with tool_sim, 20,000 records a rank up to 4,096 ranks 
 for each command CPU seconds, memory and bytes written, and how the seconds grew since half as many ranks.
 Recipes that need what only profilers record and that fail on a run are left out.  All ranks are on one host, since
 whatif asks for clocks that were compared.
-A growth above 2.1 is marked, and ends the program with status 1.  Small times say nothing about growth, so
-that those below a second are not judged.  RECORDS=N makes runs of another length.
+A growth above 2.1 is marked, as are an import that takes more than 256 MB and a recipe that takes more than 1 GB;
+each ends the program with status 1.  Small times say nothing about growth, so that those below a second are not
+judged.  RECORDS=N makes runs of another length.
 """
 import os
 import shutil
@@ -23,6 +24,7 @@ LEAST = int(sys.argv[3]) if len(sys.argv) > 3 else 64
 RECORDS = int(os.environ.get("RECORDS", "20000"))
 RECORDS_OF_STEP = 128  # of a rank, with 4 micro-batches and 8 layers on 8 stages or fewer
 GROWTH, JUDGED_FROM_S = 2.1, 1.0
+IMPORT_MB, RECIPE_MB = 256, 1000
 RECIPES = ["slow_rank", "hccl_sum", "slow_link", "communication_group_map", "all", "communication_time",
            "communication_matrix", "cluster_time_summary", "communication_time_sum", "communication_matrix_sum", "computational_op_masking",
            "module_statistic", "operator_mfu", "mstx_sum"]
@@ -56,6 +58,11 @@ def make_run(where, ranks):
     return int(said[said.index("records") + 1])
 
 
+def most_megabytes(command):
+    """Returns the bar for the memory of a command."""
+    return IMPORT_MB if command.startswith("import") else RECIPE_MB
+
+
 def measure_run(scratch, ranks):
     """Yields (command, CPU seconds, megabytes, bytes written) for a run of that many ranks."""
     run, out, tool = f"{scratch}/run", f"{scratch}/out", f"{BUILD}/msprobe"
@@ -82,8 +89,8 @@ def main():
             for command, seconds, megabytes, written in measure_run(scratch, ranks):
                 growth = seconds / before[command] if command in before else None
                 judged = growth is not None and before[command] >= JUDGED_FROM_S
-                over = judged and growth > GROWTH
-                said = "" if growth is None else f"{growth:7.2f}{' TOO MUCH' if over else ''}"
+                over = (judged and growth > GROWTH) or megabytes > most_megabytes(command)
+                said = ("" if growth is None else f"{growth:7.2f}") + (" TOO MUCH" if over else "")
                 print(f"{command:24} {seconds:9.2f} {megabytes:8.0f} {written:12} {said}", flush=True)
                 before[command] = seconds
                 bad += over

@@ -15,11 +15,18 @@ enum { CLOCK_EVERY = 4096 };
 
 enum verdict { UNKNOWN, MISSES, MATCHES };
 
+/* A lane with hits. */
+struct hit_lane {
+    int64_t first_ns; /* no hit begins earlier */
+    uint32_t track;
+};
+
 struct finder {
     struct viz_hits *out;
     struct mstx_tl *tl;
     const struct viz_terms *terms;
     int64_t from_ns, end_ns;
+    int64_t last_ns; /* start of the last hit of a full list: later ones are not wanted */
     size_t limit, tested;
     MS_VEC(uint8_t) named; /* verdict of each name, by its words and expressions */
     struct mstx_names *names;
@@ -29,6 +36,7 @@ struct finder {
     int64_t rank;
     size_t taken;
     bool counts; /* each slice is counted when it is read */
+    MS_VEC(struct hit_lane) hit;
 };
 
 static bool is_late(const struct finder *f)
@@ -69,20 +77,22 @@ static enum ms_rc is_hit(struct finder *f, uint32_t name, int64_t dur_ns, bool *
     return MS_OK;
 }
 
-/* Adds up the slices of the lane whose names match; *any: whether there are such names. */
-static enum ms_rc count_lane(struct finder *f, bool *any, struct ms_err *err)
+/* Adds up the slices of the lane whose names match; *first_ns: the start of the first one, INT64_MAX: there is
+ * none. */
+static enum ms_rc count_lane(struct finder *f, int64_t *first_ns, struct ms_err *err)
 {
     struct ms_stmt *st;
     MS_TRY(ms_store_prepare(mstx_tl_store(f->tl), &st,
-                            "SELECT name, events, max_ns FROM names WHERE track = ?1", err));
+                            "SELECT name, events, first_ns FROM names WHERE track = ?1", err));
     ms_stmt_i64(st, 1, f->lane->id);
     enum ms_rc rc = MS_OK;
-    *any = false;
+    *first_ns = INT64_MAX;
     while (ms_stmt_next(st, &rc, err)) {
         bool yes = false;
         const uint32_t name = (uint32_t)ms_stmt_get_i64(st, 0);
         rc = f->counts ? name_matches(f, name, &yes, err) : is_hit(f, name, 0, &yes, err);
-        *any |= yes;
+        const int64_t first = yes ? ms_stmt_get_i64(st, 2) : INT64_MAX;
+        *first_ns = first < *first_ns ? first : *first_ns;
         if (yes && !f->counts)
             f->out->count += (uint64_t)ms_stmt_get_i64(st, 1);
     }
@@ -113,6 +123,8 @@ static enum ms_rc see_event(void *ctx, const struct mstx_event *ev, struct ms_er
         f->out->is_cut = true;
         return (enum ms_rc)ENOUGH;
     }
+    if (!f->counts && ev->start_ns > f->last_ns)
+        return (enum ms_rc)ENOUGH;
     MS_TRY(is_hit(f, ev->name, ev->dur_ns, &yes, err));
     if (!yes)
         return MS_OK;
@@ -144,25 +156,58 @@ static void keep_first(struct finder *f, size_t most)
         return;
     ms_vec_sort(&f->out->list, by_start);
     f->out->list.n = f->out->list.n < f->limit ? f->out->list.n : f->limit;
+    if (f->out->list.n == f->limit && f->limit != 0)
+        f->last_ns = f->out->list.p[f->limit - 1].ev.start_ns;
 }
 
-static enum ms_rc find_in_lane(struct finder *f, struct ms_err *err)
+static void choose_lane(struct finder *f, uint32_t track)
 {
-    bool any;
-    f->lane = mstx_tl_track(f->tl, f->track);
+    f->track = track;
+    f->lane = mstx_tl_track(f->tl, track);
     f->rank = mstx_tl_process(f->tl, f->lane->process)->rank;
-    if (f->lane->kind == MSTX_TRACK_COUNTER || f->lane->kind == MSTX_TRACK_MEMORY ||
-        !viz_terms_meet_lane(f->terms, f->rank, f->lane->domain))
-        return MS_OK;
-    MS_TRY(count_lane(f, &any, err));
-    if (!any)
-        return MS_OK;
-    if (is_late(f)) { /* the totals go on, their slices are not read */
-        f->out->is_cut = true;
-        return MS_OK;
+}
+
+/* Adds up the hits of each lane and lists the lanes that have some. */
+static enum ms_rc count_lanes(struct finder *f, struct ms_err *err)
+{
+    for (uint32_t i = 0; i < mstx_tl_track_count(f->tl); i++) {
+        int64_t first_ns;
+        choose_lane(f, i);
+        if (f->lane->kind == MSTX_TRACK_COUNTER || f->lane->kind == MSTX_TRACK_MEMORY ||
+            !viz_terms_meet_lane(f->terms, f->rank, f->lane->domain))
+            continue;
+        MS_TRY(count_lane(f, &first_ns, err));
+        struct hit_lane *slot = first_ns != INT64_MAX ? ms_vec_push(&f->hit) : NULL;
+        if (slot != NULL)
+            *slot = (struct hit_lane){first_ns, i};
+        else if (first_ns != INT64_MAX)
+            return ms_no_memory(err);
     }
-    MS_TRY(read_lane(f, err));
-    keep_first(f, 4 * f->limit);
+    return MS_OK;
+}
+
+static int by_first(const void *pa, const void *pb)
+{
+    const struct hit_lane *a = pa, *b = pb;
+    return MS_ORDER(a->first_ns, b->first_ns, MS_ORDER(a->track, b->track, 0));
+}
+
+/* Reads the hits of lanes, those with the earliest hit first, until the list is full of earlier hits than other
+ * lanes have. */
+static enum ms_rc read_lanes(struct finder *f, struct ms_err *err)
+{
+    ms_vec_sort(&f->hit, by_first);
+    for (size_t i = 0; i < f->hit.n; i++) {
+        choose_lane(f, f->hit.p[i].track);
+        if (!f->counts && f->hit.p[i].first_ns > f->last_ns)
+            return MS_OK;
+        if (is_late(f)) {
+            f->out->is_cut = true;
+            return MS_OK;
+        }
+        MS_TRY(read_lane(f, err));
+        keep_first(f, 2 * f->limit);
+    }
     return MS_OK;
 }
 
@@ -174,6 +219,7 @@ enum ms_rc viz_hits_find(struct viz_hits *h, struct mstx_tl *tl, const struct vi
                        .terms = terms,
                        .from_ns = from_ns,
                        .end_ns = end_ns,
+                       .last_ns = INT64_MAX,
                        .limit = limit,
                        .counts = viz_terms_need_duration(terms)};
     *h = (struct viz_hits){.count = 0};
@@ -183,13 +229,16 @@ enum ms_rc viz_hits_find(struct viz_hits *h, struct mstx_tl *tl, const struct vi
     enum ms_rc rc = word.n == 0 || text != NULL ? MS_OK : ms_no_memory(err);
     if (rc == MS_OK && text != NULL)
         rc = mstx_tl_find(tl, text, &f.names, err);
-    for (; rc == MS_OK && f.track < mstx_tl_track_count(tl); f.track++)
-        rc = find_in_lane(&f, err);
+    if (rc == MS_OK)
+        rc = count_lanes(&f, err);
+    if (rc == MS_OK)
+        rc = read_lanes(&f, err);
     if (rc == MS_OK)
         keep_first(&f, 0);
     mstx_names_free(f.names);
     ms_free(text);
     ms_vec_free(&f.named);
+    ms_vec_free(&f.hit);
     if (rc != MS_OK)
         viz_hits_free(h);
     return rc;

@@ -172,7 +172,7 @@ static void tangle(void)
 
 static void replay_each(uint32_t classes, double *sum)
 {
-    struct mstx_scenarios x = {base, other, class_of, 0};
+    struct mstx_scenarios x = {base, other, class_of, 0, NULL};
     for (; x.first < classes; x.first += MSTX_LANES) {
         double end[MSTX_LANES];
         mstx__deps_replay(&deps, 0, mstx__deps_count(&deps), &x, t, end);
@@ -184,7 +184,7 @@ static void replay_each(uint32_t classes, double *sum)
 /* Returns whether one pass was cheap enough; its times are then those of whole replays. */
 static bool compare_once(uint32_t classes)
 {
-    const struct mstx_scenarios x = {base, other, class_of, 0};
+    const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
     const size_t n = mstx__deps_count(&deps);
     double sum[RANKS], want[RANKS];
     ck_assert(!deps.no_memory && n <= NODES);
@@ -270,11 +270,64 @@ START_TEST(operations_of_a_rank_are_of_several_classes)
 }
 END_TEST
 
+/* Replays all classes with the times of each node of its own, and with those of nodes that share slots. */
+static void compare_slots(size_t most)
+{
+    static uint32_t slot[NODES];
+    static double shared[NODES * MSTX_LANES];
+    const size_t n = mstx__deps_count(&deps), slots = mstx__deps_slots(&deps, slot);
+    ck_assert_uint_le(slots, most);
+    struct mstx_scenarios own = {base, other, class_of, 0, NULL},
+                          x = {base, other, class_of, 0, slot};
+    for (; x.first < RANKS; x.first += MSTX_LANES, own.first += MSTX_LANES) {
+        double end[MSTX_LANES], want[MSTX_LANES];
+        mstx__deps_replay(&deps, 0, n, &own, t, want);
+        mstx__deps_replay(&deps, 0, n, &x, shared, end);
+        for (int k = 0; k < MSTX_LANES; k++)
+            ck_assert_double_eq(end[k], want[k]);
+    }
+}
+
+/* At most three nodes a rank are waited for at a time: its last one, one that it sent, and a gate. */
+START_TEST(nodes_whose_times_are_not_needed_any_more_share_slots)
+{
+    static void (*const shapes[])(void) = {data_parallel, tensor_parallel, pipeline,
+                                           ring,          anything,        tangle};
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        is_even = seed % 2 != 0;
+        begin(seed);
+        shapes[seed % 6]();
+        mstx__deps_begin_step(&deps);
+        compare_slots(3 * RANKS);
+        mstx__deps_free(&deps);
+    }
+}
+END_TEST
+
+START_TEST(slots_need_memory)
+{
+    static uint32_t slot[NODES];
+    int failed = 0;
+    begin(3);
+    ring();
+    for (uint64_t nth = 1; nth < 9; nth++) {
+        ms_mem_fail_at(nth);
+        const size_t slots = mstx__deps_slots(&deps, slot);
+        const bool must = ms_mem_failed();
+        ms_mem_fail_at(0);
+        ck_assert(must == (slots == SIZE_MAX));
+        failed += must;
+    }
+    ck_assert_int_gt(failed, 1);
+    mstx__deps_free(&deps);
+}
+END_TEST
+
 START_TEST(nothing_is_replayed_as_nothing)
 {
     double sum[1] = {5};
     begin(1);
-    const struct mstx_scenarios x = {base, other, class_of, 0};
+    const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
     struct mstx_class_replay *r = mstx__class_replay_new(&deps, 0);
     ck_assert(mstx__class_replay(r, 0, 0, &x, 1, sum));
     ck_assert_double_eq(sum[0], 5);
@@ -293,7 +346,7 @@ START_TEST(memory_may_end_anywhere)
         ring();
         ms_mem_fail_at((uint64_t)nth);
         const size_t n = mstx__deps_count(&deps);
-        const struct mstx_scenarios x = {base, other, class_of, 0};
+        const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
         double sum[RANKS] = {0};
         struct mstx_class_replay *r = mstx__class_replay_new(&deps, n);
         const bool ok = r != NULL && mstx__class_replay(r, 0, n, &x, RANKS, sum);
@@ -311,4 +364,5 @@ END_TEST
 TEST_MAIN("class_replay", jobs_of_usual_shapes_are_replayed_in_one_pass,
           a_job_whose_delays_differ_everywhere_is_left_to_whole_replays,
           ranks_share_a_class_or_have_none, operations_of_a_rank_are_of_several_classes,
+          nodes_whose_times_are_not_needed_any_more_share_slots, slots_need_memory,
           nothing_is_replayed_as_nothing, memory_may_end_anywhere)

@@ -29,6 +29,7 @@ static double wall_work[RANKS * STEPS], calm_work[RANKS * STEPS], others[RANKS +
 static bool is_named[RANKS];
 static uint32_t step_of[POINTS], first[RANKS + 1];
 static struct mstx_point point[POINTS];
+static struct mstx_thread_use use;
 static struct mstx_waiters wall, calm;
 static struct mstx_call_graph graph;
 static struct causes c;
@@ -55,7 +56,7 @@ static void draw(uint64_t seed)
     c = (struct causes){.wall = &wall,
                         .calm = &calm,
                         .g = &graph,
-                        .used = used,
+                        .use = &use,
                         .weight = weight,
                         .sum = sum,
                         .others = others,
@@ -180,6 +181,28 @@ END_TEST
 
 /* ---- sums -------------------------------------------------------------------------------------------- */
 
+/* Draws what each rank had used at some times, and finds what it used of each point. */
+static void draw_use(void)
+{
+    enum { SAMPLES = 30 };
+    static struct mstx_use_sample sample[RANKS * SAMPLES];
+    static uint32_t first_sample[RANKS + 1];
+    use = (struct mstx_thread_use){.sample = {.p = sample, .n = wall.ranks * SAMPLES},
+                                   .first = {.p = first_sample, .n = wall.ranks + 1}};
+    for (uint32_t r = 0; r < wall.ranks; r++) {
+        struct mstx_use_sample last = {.at_ns = -10};
+        first_sample[r + 1] = (r + 1) * SAMPLES;
+        for (uint32_t i = 0; i < SAMPLES; i++) {
+            last.at_ns += 1 + below(2 * POINTS / SAMPLES);
+            for (int k = 0; k < MSTX_USES; k++)
+                last.total[k] += below(4) * below(POINTS / 8);
+            sample[r * SAMPLES + i] = last;
+        }
+    }
+    for (size_t i = 0; i < POINTS; i++)
+        mstx__use_of_point(&use, &graph, i, used + i * MSTX_USES);
+}
+
 static void draw_points(void)
 {
     graph = (struct mstx_call_graph){.weight = recorded};
@@ -190,8 +213,6 @@ static void draw_points(void)
         point[i] = (struct mstx_point){i, r, (uint8_t)below(3)};
         step_of[i] = below(4) == 0 ? UINT32_MAX : below(wall.steps);
         recorded[i] = below(9);
-        for (int k = 0; k < MSTX_USES; k++)
-            used[i * MSTX_USES + (uint32_t)k] = below(7);
     }
     graph.point.n = POINTS;
     for (uint32_t r = 0; r <= wall.ranks; r++) {
@@ -201,6 +222,7 @@ static void draw_points(void)
         first[r] = n;
     }
     graph.first.n = wall.ranks + 1;
+    draw_use();
 }
 
 START_TEST(use_of_the_work_in_steps_is_summed_by_rank)

@@ -523,7 +523,7 @@ START_TEST(the_ideal_timeline_has_no_excess)
     all_reduces(1, 5);
     judge(3);
     const struct mstx_replayed r = replay_of(3);
-    ck_assert(mstx__ideal_spans(&r, &ideal));
+    ck_assert(mstx__ideal_spans(&r, 0, r.lanes, &ideal));
     for (size_t i = 0; i < ideal.n; i++) {
         const struct mstx_span *s = &ideal.p[i];
         ck_assert(i == 0 || s->lane > s[-1].lane || s->start_ns >= s[-1].end_ns);
@@ -548,7 +548,8 @@ START_TEST(spans_need_memory)
         judge(3);
         const struct mstx_replayed r = replay_of(3);
         ms_mem_fail_at(n);
-        const bool ok = mstx__critical_spans(&r, &spans) && mstx__ideal_spans(&r, &spans);
+        const bool ok =
+            mstx__critical_spans(&r, &spans) && mstx__ideal_spans(&r, 0, r.lanes, &spans);
         const bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         ck_assert(ok != failed);

@@ -202,47 +202,83 @@ START_TEST(slow_rank_has_the_tables_and_values_of_the_recipe)
 }
 END_TEST
 
+/* Makes a database of one rank in the scratch folder, and reads its operations by a query. */
+static void read_operations(struct mstx_recipe *r, struct mstx__comm_rows *c, const char *rows,
+                            const char *query)
+{
+    const struct mstx_rank_query q = {.needs = "COMMUNICATION_OP", .sql = query};
+    struct ms_err e = {0};
+    struct ms_store *s;
+    char path[160];
+    *r = (struct mstx_recipe){.path = dir, .step = MSTX_ALL_STEPS};
+    scratch_dir(dir);
+    snprintf(path, sizeof path, "%s/ascend_pytorch_profiler_0.db", dir);
+    ck_ok(ms_store_create(&s, path, &e), e);
+    must_exec(s, "CREATE TABLE COMMUNICATION_OP(startNs INTEGER, endNs INTEGER)");
+    must_exec(s, rows);
+    ck_ok(ms_store_commit(s, &e), e);
+    ck_ok(ms_store_scratch(&r->s, &e), e);
+    ck_ok(mstx__recipe_find_files(r, NULL, &e), e);
+    ck_ok(mstx__comm_rows_read(r, &q, MSTX_COMM_KINDS | MSTX_COMM_STARTS, c, &e), e);
+}
+
+static void forget_operations(struct mstx_recipe *r, struct mstx__comm_rows *c)
+{
+    mstx__comm_rows_free(c);
+    mstx__recipe_free(r);
+    ms_store_close(r->s);
+    scratch_remove(dir);
+}
+
 /* Durations that 32 bits do not hold are kept beside the rows. */
 START_TEST(operations_of_any_duration_keep_it)
 {
     static const int64_t took_ns[] = {
         0, 4294967294, 4294967295, 7, 5000000000000, 4294967296, MSTX_NO_VALUE /* NULL */, -3, 8};
     enum { N = sizeof took_ns / sizeof *took_ns };
-    static const struct mstx_rank_query query = {
-        .needs = "COMMUNICATION_OP",
-        .sql = "SELECT 'g', 'n', 't', startNs, endNs - startNs FROM COMMUNICATION_OP"
-               " ORDER BY startNs"};
-    struct mstx_recipe r = {.path = dir, .step = MSTX_ALL_STEPS};
+    struct mstx_recipe r;
     struct mstx__comm_rows c;
-    struct ms_err e = {0};
-    char path[160], sql[128];
-    scratch_dir(dir);
-    snprintf(path, sizeof path, "%s/ascend_pytorch_profiler_0.db", dir);
-    struct ms_store *s;
-    ck_ok(ms_store_create(&s, path, &e), e);
-    must_exec(s, "CREATE TABLE COMMUNICATION_OP(startNs INTEGER, endNs INTEGER)");
+    struct ms_buf sql = {.max = 4096};
     for (int i = 0; i < N; i++) {
+        ms_buf_printf(&sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, ", i);
         if (took_ns[i] == MSTX_NO_VALUE)
-            snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, NULL)", i);
+            ms_buf_printf(&sql, "NULL);");
         else
-            snprintf(sql, sizeof sql, "INSERT INTO COMMUNICATION_OP VALUES(%d, %lld)", i,
-                     i + (long long)took_ns[i]);
-        must_exec(s, sql);
+            ms_buf_printf(&sql, "%lld);", i + (long long)took_ns[i]);
     }
-    ck_ok(ms_store_commit(s, &e), e);
-    ck_ok(ms_store_scratch(&r.s, &e), e);
-    ck_ok(mstx__recipe_find_files(&r, NULL, &e), e);
-    ck_ok(mstx__comm_rows_read(&r, &query, MSTX_COMM_KINDS | MSTX_COMM_STARTS, &c, &e), e);
+    ms_buf_z(&sql);
+    read_operations(&r, &c, sql.p,
+                    "SELECT 'g', 'n', 't', startNs, endNs - startNs FROM COMMUNICATION_OP"
+                    " ORDER BY startNs");
     ck_assert_uint_eq(c.row.n, N);
     for (size_t i = 0; i < N; i++) {
         ck_assert_int_eq(mstx__comm_dur(&c, i), took_ns[i]);
         ck_assert_int_eq(c.start.p[i], (int64_t)i);
         ck_assert_str_eq(mstx__comm_text(&c, mstx__comm_kind(&c, i)->type).p, "t");
     }
-    mstx__comm_rows_free(&c);
-    mstx__recipe_free(&r);
-    ms_store_close(r.s);
-    scratch_remove(dir);
+    ms_buf_free(&sql);
+    forget_operations(&r, &c);
+}
+END_TEST
+
+/* Ranks may disagree on what an operation is: of 300 rows of three operations each keeps its own type. */
+START_TEST(rows_of_one_operation_keep_different_types)
+{
+    struct mstx_recipe r;
+    struct mstx__comm_rows c;
+    char type[8];
+    read_operations(&r, &c,
+                    "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 299)"
+                    " INSERT INTO COMMUNICATION_OP SELECT i, i + 1 FROM n",
+                    "SELECT 'g', 'n' || (startNs % 3), 't' || (startNs * startNs % 7), startNs, 1"
+                    " FROM COMMUNICATION_OP ORDER BY startNs");
+    ck_assert_uint_eq(c.op.keys.n, 3);
+    ck_assert_uint_eq(c.row.n, 300);
+    for (size_t i = 0; i < 300; i++) {
+        snprintf(type, sizeof type, "t%zu", i * i % 7);
+        ck_assert_str_eq(mstx__comm_text(&c, mstx__comm_kind(&c, i)->type).p, type);
+    }
+    forget_operations(&r, &c);
 }
 END_TEST
 
@@ -351,5 +387,6 @@ END_TEST
 TEST_MAIN("recipe", the_published_example_names_the_shortest,
           few_values_and_equal_values_name_nobody, each_size_has_its_ratio,
           more_than_a_hundred_are_judged_by_their_deviation, operations_of_any_duration_keep_it,
-          figures_are_those_of_sorted_values, slow_rank_has_the_tables_and_values_of_the_recipe,
-          sql_knows_statistics_and_hashes, operations_are_told_with_step_and_group)
+          rows_of_one_operation_keep_different_types, figures_are_those_of_sorted_values,
+          slow_rank_has_the_tables_and_values_of_the_recipe, sql_knows_statistics_and_hashes,
+          operations_are_told_with_step_and_group)

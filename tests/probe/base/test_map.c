@@ -111,6 +111,23 @@ START_TEST(a_full_arena_refuses_new_keys_only)
 }
 END_TEST
 
+START_TEST(a_sealed_map_knows_keys_by_their_index)
+{
+    struct ms_map m = {0};
+    bool added;
+    ms_map_put(&m, MS_STR("a"), NULL);
+    ms_map_put(&m, MS_STR("b"), NULL);
+    ms_map_seal(&m);
+    ck_assert_ptr_null(m.slots);
+    ck_assert(ms_str_is(ms_map_key(&m, 1), "b"));
+    ck_assert_uint_eq(ms_map_get(&m, MS_STR("b")), MS_MAP_NONE);
+    ck_assert_uint_eq(ms_map_put(&m, MS_STR("c"), &added), 2); /* makes all keys known again */
+    ck_assert(added);
+    ck_assert_uint_eq(ms_map_get(&m, MS_STR("b")), 1);
+    ms_map_free(&m);
+}
+END_TEST
+
 static int by_value(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a;
@@ -257,6 +274,7 @@ END_TEST
 TEST_MAIN("map", indices_count_first_appearances, an_empty_map_has_no_key,
           keys_are_bytes_not_strings, the_absent_slice_is_the_empty_key, a_put_key_is_borrowed,
           a_copied_key_outlives_its_text_and_is_copied_once, a_full_arena_refuses_new_keys_only,
+          a_sealed_map_knows_keys_by_their_index,
           a_million_keys_keep_their_indices_also_when_hashes_collide,
           keys_with_one_hash_are_all_found, at_most_two_thirds_of_the_slots_are_taken,
           more_keys_than_an_index_can_count_are_refused,

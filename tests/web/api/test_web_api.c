@@ -185,6 +185,39 @@ START_TEST(hits_are_counted_and_listed_in_order_of_time)
 }
 END_TEST
 
+/* Of 40 lanes with 20 hits each the earliest ones are listed, whatever lanes have them: in lane k they begin at
+ * 1000 + 7 (k * 11 % 40) us, every 50 us. */
+START_TEST(hits_of_many_lanes_are_the_earliest_ones)
+{
+    struct ms_buf trace = {.max = 1 << 20};
+    char want[160];
+    for (int i = 0; i < 40 * 20; i++) {
+        const int lane = i / 20, at = 1000 + 7 * (lane * 11 % 40) + 50 * (i % 20);
+        ms_buf_printf(&trace,
+                      "%s{\"name\": \"hit %d\", \"ph\": \"X\", \"pid\": 1, \"tid\": %d,"
+                      " \"ts\": %d, \"dur\": 5}",
+                      i == 0 ? "[" : ",", i % 20, lane + 1, at);
+    }
+    ms_buf_puts(&trace, "]");
+    put_events(ms_buf_slice(&trace));
+    open_path(events_path, NULL);
+    says("/api/hits", "q=hit&limit=9", "{\"count\": 800, \"cut\": false, \"rows\": [[0, 0, 5000");
+    for (int at = 0, n = 0; n < 9; at++) { /* at: in us */
+        for (int lane = 0; lane < 40 && n < 9; lane++) {
+            const int first = 7 * (lane * 11 % 40);
+            if (at < first || (at - first) % 50 != 0)
+                continue;
+            n++;
+            snprintf(want, sizeof want, "[%d, %d, 5000, 0, \"hit %d\"]%s", lane, 1000 * at,
+                     (at - first) / 50, n == 9 ? "]" : ", ");
+            says("/api/hits", "q=hit&limit=9", want);
+        }
+    }
+    says("/api/hits", "q=hit+dur%3E1us&limit=9", "{\"count\": 800, \"cut\": false");
+    ms_buf_free(&trace);
+}
+END_TEST
+
 START_TEST(a_comparison_has_no_terms_of_slices)
 {
     open_pair();
@@ -403,6 +436,7 @@ START_TEST(senseless_values_of_a_timeline_are_refused)
     refused("/api/busy", "process=7", MS_E_ARG, "process");
     refused("/api/busy", "process=-1", MS_E_ARG, "process");
     refused("/api/replay", "processes=99", MS_E_ARG, "processes");
+    refused("/api/replay", "processes=0,0,0,0,0,0,0,0,0,0,0,0,0", MS_E_LIMIT, "processes");
     refused("/api/replay", "processes=0&px=0", MS_E_ARG, "px");
     refused("/api/strings", "ids=-1", MS_E_ARG, "ids");
     says("/api/strings", "ids=4000000000", "[\"\"]");
@@ -606,6 +640,16 @@ START_TEST(facts_say_what_was_compared)
 }
 END_TEST
 
+/* The page takes them from what import stored. */
+START_TEST(facts_of_steps_are_stored)
+{
+    open_trace();
+    says("/api/sql", "q=SELECT+key,+value+FROM+meta+WHERE+key+LIKE+'step%25'+ORDER+BY+key",
+         "\"rows\": [[\"step_median_ns\", \"10000\"], [\"steps\", \"2\"]]");
+    says("/api/facts", "", "\"steps\": 2, \"step_median_ns\": 10000");
+}
+END_TEST
+
 START_TEST(facts_of_a_trace_leave_out_what_is_not_known)
 {
     open_trace();
@@ -734,7 +778,8 @@ START_TEST(failures_have_their_status)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_route,
-                 hits_are_counted_and_listed_in_order_of_time, a_table_is_sorted_and_filtered,
+                 hits_are_counted_and_listed_in_order_of_time,
+                 hits_of_many_lanes_are_the_earliest_ones, a_table_is_sorted_and_filtered,
                  a_table_that_is_cut_is_refused, a_comparison_has_no_terms_of_slices,
                  a_folder_lists_what_can_be_opened, a_choice_is_of_the_folder_and_nothing_else,
                  without_a_folder_nothing_is_chosen, statistics_over_steps_are_a_map_and_curves,
@@ -748,7 +793,7 @@ TEST_MAIN_AROUND(set_up, tear_down, "web_api", no_path_but_a_known_one_is_a_rout
                  the_table_has_a_row_for_each_input_and_output, the_table_is_sorted_and_filtered,
                  the_table_finds_the_nearest_error,
                  the_first_rows_are_there_before_the_table_is_read, facts_say_what_was_compared,
-                 facts_of_a_trace_leave_out_what_is_not_known,
+                 facts_of_steps_are_stored, facts_of_a_trace_leave_out_what_is_not_known,
                  a_module_has_its_children_on_every_rank,
                  a_difference_is_followed_along_the_execution_order,
                  a_suspect_is_named_in_its_finding, senseless_values_of_a_table_are_refused,

@@ -5,7 +5,7 @@ import {GROUP, LABEL, ROW} from './painter.js';
 import {w} from '../shared/words.js';
 
 export const IDEAL = 12; // px, height of an ideal timeline
-const AHEAD = 0.5, AT_ONCE = 64; // margin of a request in screens; processes in a request
+const AHEAD = 0.5, AT_ONCE = 12; // margin of a request in screens; processes in a request
 const WAIT = 1, COMM = 2;
 
 export class Replay {
