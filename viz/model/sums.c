@@ -30,7 +30,9 @@ static const struct {
                               " FROM tracks t JOIN names n ON n.track = t.id"
                               " WHERE t.kind IN (0, 3) AND t.domain = 'communication'",
                               add_name},
-                             {"SELECT name, op, bytes FROM comm_ops", add_call},
+                             {"SELECT name, op, bytes, process - 1, start_ns, end_ns - start_ns"
+                              " FROM comm_ops",
+                              add_call},
                              {"SELECT op, last_rank, waited_ns FROM joins WHERE last_rank >= 0",
                               add_join}},
     [VIZ_SUM_RANKS] = {{"SELECT process - 1, end_ns - start_ns FROM steps", add_step},
@@ -176,6 +178,10 @@ static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err)
     if (row == NULL)
         return MS_OK;
     row->bytes += ms_stmt_get_i64(s->st, 2);
+    const struct viz_longest call = {(size_t)ms_stmt_get_i64(s->st, 3), ms_stmt_get_i64(s->st, 4),
+                                     ms_stmt_get_i64(s->st, 5)};
+    if (call.length_ns > row->call.length_ns)
+        row->call = call;
     if (row->op.n == 0)
         row->op = ms_arena_str(s->arena, ms_stmt_get_str(s->st, 1));
     return row->op.p != NULL ? MS_OK : ms_no_memory(err);

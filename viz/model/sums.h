@@ -38,6 +38,10 @@ struct viz_sum {
     int64_t bytes;         /* bytes of its calls */
     int64_t joins, waited; /* collectives matched on all ranks; waiting time in them */
     int64_t last, times;   /* the rank that arrived last most often, and how often */
+    struct viz_longest {   /* the longest call of a collective; length_ns 0: none is known */
+        size_t process;    /* index */
+        int64_t start_ns, length_ns;
+    } call;
 };
 
 struct viz_sums {

@@ -4,6 +4,7 @@
  *
  * The tables use totals computed by import (names, steps); large ones are read in idle time.
  */
+#include "viz/model/collectives.h"
 #include "viz/model/sums.h"
 #include "viz/model/tracks.h"
 #include "viz/tui/app.h"
@@ -489,7 +490,40 @@ static enum ms_rc load_ahead(struct tui_app *a, void *self, bool *more, struct m
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-/* Jumps to the timeline: to the rank of the row, or to the slices with its name. */
+/* The longest call of a row: of the row itself, or of the collective of that name, once those are added up. */
+static struct viz_longest longest_call(const struct report *r, const struct tui_report_row *row)
+{
+    const struct viz_sums *calls = &r->sums[TUI_COLLECTIVES];
+    if (r->view == TUI_RANGES && ms_str_is(row->sum.domain, "communication")) {
+        for (size_t i = 0; calls->done && i < calls->rows.n; i++) {
+            if (calls->rows.p[i].name == row->sum.name)
+                return calls->rows.p[i].call;
+        }
+    }
+    return row->sum.call;
+}
+
+/* Writes the link to a call; what has no slice in the timeline leaves it as it is. */
+static enum ms_rc link_call(struct tui_app *a, const struct viz_longest *longest,
+                            struct viz_place *p, struct ms_err *err)
+{
+    struct viz_call call;
+    if (longest->length_ns == 0)
+        return MS_OK;
+    const enum ms_rc rc =
+        viz_call_find(&call, a->reader.tl, longest->process, longest->start_ns, err);
+    if (rc == MS_E_NOTFOUND) {
+        ms_err_clear(err);
+        return MS_OK;
+    }
+    MS_TRY(rc);
+    p->track = mstx_tl_track(a->reader.tl, call.track)->id;
+    p->call = longest->start_ns;
+    return MS_OK;
+}
+
+/* Jumps to the timeline: to the rank of the row, to the longest call of a collective, or to the slices with the
+ * name of the row. */
 static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(VIZ_TIMELINE);
@@ -503,8 +537,11 @@ static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_
                 ->rank;
     else if (r->view == TUI_RANKS)
         p.rank = mstx_tl_process(a->reader.tl, row->sum.process)->rank;
-    else
+    else {
+        const struct viz_longest longest = longest_call(r, row);
         p.query = mstx_tl_text(a->reader.tl, row->sum.name);
+        MS_TRY(link_call(a, &longest, &p, err));
+    }
     return tui_go_place(a, &p, err);
 }
 
