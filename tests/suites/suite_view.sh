@@ -217,6 +217,19 @@ if [ -d "$tmp/run" ]; then
     screen live-tick "$run" 80x24 '<Tick><Tick>' --live
     screen sql-run "$run" 80x24 '3:sql SELECT rank, events FROM ranks<Enter>'
     screen no-graph "$run" 80x24 '2'
+    # Kernels of a profiler's trace that are collectives; rank 1 starts the second one late.
+    for r in 0 1; do
+        awk -v r=$r 'BEGIN {
+            printf "{\"distributedInfo\":{\"rank\":%d,\"world_size\":2},\"traceEvents\":[", r
+            for (i = 0; i < 3; i++)
+                printf "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce_Sum_f32\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":%d,\"args\":{\"device\":0,\"stream\":7,\"correlation\":%d,\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,\"dtype\":\"Float\",\"Group size\":2,\"Process Group Name\":\"0\",\"Process Group Ranks\":\"[0, 1]\"}}", i ? "," : "", 1000000 + i * 5000 + (r == 1 && i == 1) * 900, 1100 + (i == 1) * 500 - (r == 1 && i == 1) * 900, i
+            print "]}"
+        }' >"$tmp/nccl$r.json"
+    done
+    "$msprobe" import -o "$tmp/nccl.db" "$tmp/nccl0.json" "$tmp/nccl1.json" >/dev/null || exit 1
+    screen trace-collectives nccl.db 100x24 '4<Tab>'
+    screen trace-collective nccl.db 100x24 '4<Tab><Enter>'
+    screen trace-collective-in-time nccl.db 100x24 '3j..<Enter>'
 else
     echo "skip screens of a run: no $PYTHON to make a capture"
 fi
@@ -232,6 +245,16 @@ if [ -n "$sim" ]; then
     screen sim-path-hidden "$sim" 80x24 '3xXxX'
     screen sim-breakdown "$sim" 80x24 '4<Tab><Tab><Tab>'
     screen sim-breakdown-small "$sim" 40x10 '4<Tab><Tab><Tab>'
+    screen sim-collective "$sim" 100x24 '4<Tab><Enter>'
+    screen sim-collective-by-name "$sim" 100x24 '4/reduce<Enter><Enter>'
+    screen sim-collective-small "$sim" 40x12 '4<Tab><Enter>'
+    screen sim-collective-found "$sim" 100x24 '3/reduce<Enter>n<Enter>'
+    screen sim-collective-let-go "$sim" 100x24 '4<Tab><Enter><Esc>'
+    screen sim-collective-none "$sim" 100x24 '3j.<Enter>'
+    screen sim-call-of-two "$sim" 100x24 '4<Tab>/recv<Enter><Enter>'
+    screen sim-finding "$sim" 100x24 '<Enter>'
+    "$B/tests/tool_sim" "$tmp/wide" straggler 0.3 1 1 1 12 10 >/dev/null && "$msprobe" import "$tmp/wide" >/dev/null || exit 1
+    screen sim-collective-of-many wide 100x24 '4<Tab><Enter>'
 else
     echo "skip screens of a simulated cluster: no $B/tests/tool_sim"
 fi

@@ -244,10 +244,10 @@ static void draw_name(struct tui_app *a, const struct report *r, int y,
 static void put_last(struct tui_cells *g, int y, int end, const struct viz_sum *e)
 {
     char text[48] = "-";
-    if (e->joins != 0)
+    if (e->times != 0)
         snprintf(text, sizeof text, "%" PRId64 " in %2.0f%%", e->last,
                  100.0 * (double)e->times / (double)e->joins);
-    tui_put_right(g, y, end, e->joins != 0 ? TUI_TEXT : TUI_DIM, text);
+    tui_put_right(g, y, end, e->times != 0 ? TUI_TEXT : TUI_DIM, text);
 }
 
 static void draw_collective(struct tui_app *a, const struct report *r, int y,
@@ -386,7 +386,7 @@ static void draw_empty(struct tui_app *a, const struct report *r)
     else
         tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
                  r->view == TUI_COLLECTIVES
-                     ? "No marks in the domain 'communication': 'msprobe run' records collectives."
+                     ? "No communication was recorded: 'msprobe run' records collectives."
                      : "Nothing was recorded for this.");
 }
 
@@ -709,7 +709,7 @@ static void export_collective(struct tui_app *a, const struct viz_sum *e, struct
                   ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                   ",%" PRId64 ",%" PRId64 "\n",
                   e->count, e->total, e->longest, e->bytes, e->joins, e->waited,
-                  e->joins != 0 ? e->last : -1, e->times);
+                  e->times != 0 ? e->last : -1, e->times);
 }
 
 static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *out,
@@ -749,7 +749,7 @@ static const struct tui_hint hints[] = {
     {"tables", NULL, NULL},
     {"↑↓", "move", "move"},
     {"Tab ←→", "the next, previous table", "table"},
-    {"Enter", "show it in the timeline", "in the timeline"},
+    {"Enter", "show it in the timeline; of a collective the longest call", "in the timeline"},
     {"s I", "sort by the next column; turn the order round", "sort"},
     {"c", "fold what is alike into one row, or unfold it", "fold"},
     {"/ n N", "search names, next, previous hit", "search"},

@@ -324,7 +324,7 @@ static void draw_arrival(struct tui_app *a, const struct tui_time *t, int y, int
                          const struct viz_arrival *arrival)
 {
     char text[TUI_ARRIVAL_MAX];
-    const bool is_culprit = arrival == tui_time_culprit(t);
+    const bool is_culprit = tui_time_is_culprit(t, arrival);
     tui_time_arrival_text(t, arrival, t->label_w < TUI_LABEL_W, text);
     if (is_culprit)
         x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");

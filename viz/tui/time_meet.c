@@ -43,12 +43,17 @@ static enum ms_rc pin_arrival(struct tui_time *t, size_t arrival, struct ms_err 
     return MS_OK;
 }
 
-static enum ms_rc pin_arrivals(struct tui_time *t, struct ms_err *err)
+/* Pins the lanes of the culprit, of the longest call and of those that came first. */
+static enum ms_rc pin_arrivals(struct tui_time *t, size_t longest, struct ms_err *err)
 {
     const size_t n = t->meeting.list.n;
     MS_TRY(pin_arrival(t, n - 1, err));
-    for (size_t i = 0; i + 1 < n && i < PARTNERS; i++)
-        MS_TRY(pin_arrival(t, i, err));
+    if (longest + 1 < n)
+        MS_TRY(pin_arrival(t, longest, err));
+    for (size_t i = 0; i + 1 < n && i < PARTNERS; i++) {
+        if (i != longest)
+            MS_TRY(pin_arrival(t, i, err));
+    }
     return MS_OK;
 }
 
@@ -71,7 +76,7 @@ enum ms_rc tui_time_part(struct tui_time *t, struct ms_err *err)
     }
     viz_collective_free(&t->meeting);
     t->meeting = (struct viz_collective){.bytes = 0};
-    return viz_tracks_seen(&t->tracks, &t->seen, err);
+    return tui_time_arrange(t, err);
 }
 
 static enum ms_rc gather(struct tui_time *t, struct viz_collective *c, struct viz_call *longest,
@@ -84,8 +89,13 @@ static enum ms_rc gather(struct tui_time *t, struct viz_collective *c, struct vi
     const struct viz_arrival *a = longest_of(&t->meeting);
     MS_TRY(viz_call_find(longest, t->tl, (size_t)a->process, a->start_ns, err));
     if (t->meeting.list.n > 1)
-        MS_TRY(pin_arrivals(t, err));
+        MS_TRY(pin_arrivals(t, (size_t)(a - t->meeting.list.p), err));
     return viz_tracks_seen(&t->tracks, &t->seen, err);
+}
+
+static const struct viz_arrival *last_of(const struct tui_time *t)
+{
+    return &t->meeting.list.p[t->meeting.list.n - 1];
 }
 
 const struct viz_arrival *tui_time_arrival(const struct tui_time *t, const struct viz_lane *l)
@@ -97,17 +107,26 @@ const struct viz_arrival *tui_time_arrival(const struct tui_time *t, const struc
     return NULL;
 }
 
+bool tui_time_is_culprit(const struct tui_time *t, const struct viz_arrival *a)
+{
+    const struct viz_arrival *first = t->meeting.list.p;
+    return a == last_of(t) && a->start_ns > first->start_ns;
+}
+
 void tui_time_arrival_text(const struct tui_time *t, const struct viz_arrival *a, bool is_narrow,
                            char text[TUI_ARRIVAL_MAX])
 {
     char wait[MS_HUMAN_MAX];
-    const struct viz_arrival *last = tui_time_culprit(t);
-    ms_human_time(wait, last->start_ns - a->start_ns);
-    snprintf(text, TUI_ARRIVAL_MAX, "%s%" PRId64 " %s%s", is_narrow ? "" : "rank ", a->rank,
-             a == last   ? (is_narrow ? "last" : "came last")
-             : is_narrow ? ""
-                         : "waits ",
-             a == last ? "" : wait);
+    const int64_t waits = last_of(t)->start_ns - a->start_ns;
+    const char *rank = is_narrow ? "" : "rank ";
+    if (tui_time_is_culprit(t, a))
+        snprintf(text, TUI_ARRIVAL_MAX, "%s%" PRId64 " %slast", rank, a->rank,
+                 is_narrow ? "" : "came ");
+    else if (waits > 0)
+        snprintf(text, TUI_ARRIVAL_MAX, "%s%" PRId64 " %s%s", rank, a->rank,
+                 is_narrow ? "" : "waits ", ms_human_time(wait, waits));
+    else
+        snprintf(text, TUI_ARRIVAL_MAX, "rank %" PRId64, a->rank);
 }
 
 /* ---- going there ------------------------------------------------------------------- */
@@ -139,10 +158,14 @@ static void show_meeting(struct tui_time *t)
 static void say_meeting(struct tui_app *a, const struct tui_time *t)
 {
     char late[MS_HUMAN_MAX];
-    const struct viz_arrival *culprit = tui_time_culprit(t);
-    tui_say(a, "rank %" PRId64 " came last of %zu, %s after the first; c lists them, Esc lets go",
-            culprit->rank, t->meeting.list.n,
-            ms_human_time(late, culprit->start_ns - t->meeting.list.p[0].start_ns));
+    const struct viz_arrival *last = last_of(t);
+    const size_t n = t->meeting.list.n;
+    if (tui_time_is_culprit(t, last))
+        tui_say(a,
+                "rank %" PRId64 " came last of %zu, %s after the first; c lists them, Esc lets go",
+                last->rank, n, ms_human_time(late, last->start_ns - t->meeting.list.p[0].start_ns));
+    else
+        tui_say(a, "all %zu ranks came at the same time; c lists them, Esc lets go", n);
 }
 
 /* Goes to the longest call of a collective, with the culprit and those that wait for it on top. */
@@ -152,6 +175,7 @@ static enum ms_rc go_collective(struct tui_app *a, struct tui_time *t, struct vi
     struct viz_call longest;
     MS_TRY(gather(t, c, &longest, err));
     show_meeting(t);
+    t->top = 0;
     select_call(t, &longest);
     say_meeting(a, t);
     return MS_OK;

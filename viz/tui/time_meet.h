@@ -22,11 +22,8 @@ enum ms_rc tui_time_go_worst(struct tui_app *a, struct tui_time *t, const struct
 enum ms_rc tui_time_part(struct tui_time *t, struct ms_err *err);
 /* Returns the call of a lane in the meeting, NULL: none. */
 const struct viz_arrival *tui_time_arrival(const struct tui_time *t, const struct viz_lane *l);
-/* Returns the call of the rank that came last to the meeting. */
-static inline const struct viz_arrival *tui_time_culprit(const struct tui_time *t)
-{
-    return &t->meeting.list.p[t->meeting.list.n - 1];
-}
+/* Tells whether a call of the meeting is that of the rank that came last, and for which others waited. */
+bool tui_time_is_culprit(const struct tui_time *t, const struct viz_arrival *a);
 enum { TUI_ARRIVAL_MAX = 80 };
 /* Writes what a rank did in the meeting: "rank 3 came last", "rank 0 waits 12.1 ms". */
 void tui_time_arrival_text(const struct tui_time *t, const struct viz_arrival *a, bool is_narrow,

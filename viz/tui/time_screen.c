@@ -347,16 +347,9 @@ static enum ms_rc open_lane(struct tui_time *t, struct ms_err *err)
 static enum ms_rc pin_slice(struct tui_time *t, struct ms_err *err)
 {
     const struct viz_lane *l;
-    size_t lane;
     MS_TRY(need_track(t, &l, err));
-    lane = t->seen.p[t->at];
-    t->tracks.lanes.p[lane].pinned = !l->pinned;
-    MS_TRY(viz_tracks_seen(&t->tracks, &t->seen, err));
-    for (size_t i = 0; i < t->seen.n; i++) {
-        if (t->seen.p[i] == lane)
-            t->at = i;
-    }
-    return MS_OK;
+    t->tracks.lanes.p[t->seen.p[t->at]].pinned = !l->pinned;
+    return tui_time_arrange(t, err);
 }
 
 /* Enter: a process is opened or closed, the slice of a collective leads to the collective. */
@@ -633,8 +626,7 @@ static const struct tui_hint hints[] = {
     {"/ n N", "search names, next, previous hit", NULL},
     {"r R", "next, previous rank", NULL},
     {"tracks", NULL, NULL},
-    {"Enter", "open and close a process", NULL},
-    {"Enter", "on a slice of a collective: its longest call, who came last", NULL},
+    {"Enter", "open or close a process; of a collective: who came last", NULL},
     {"p", "pin a track on top", NULL},
     {"Esc", "let go of slice and selection", NULL},
     {NULL, NULL, NULL},

@@ -118,13 +118,25 @@ void tui_time_focus(struct tui_time *t)
                       t->slice.start_ns + length + length / 8 + 5);
 }
 
+enum ms_rc tui_time_arrange(struct tui_time *t, struct ms_err *err)
+{
+    const size_t lane = t->at < t->seen.n ? t->seen.p[t->at] : SIZE_MAX;
+    MS_TRY(viz_tracks_seen(&t->tracks, &t->seen, err));
+    for (size_t i = 0; i < t->seen.n; i++) {
+        if (t->seen.p[i] == lane)
+            t->at = i;
+    }
+    t->at = t->at < t->seen.n ? t->at : 0;
+    return MS_OK;
+}
+
 enum ms_rc tui_time_open(struct tui_time *t, uint32_t process, struct ms_err *err)
 {
     for (size_t i = 0; i < t->tracks.lanes.n; i++) {
         struct viz_lane *l = &t->tracks.lanes.p[i];
         l->open |= l->kind == VIZ_LANE_PROCESS && l->process == process;
     }
-    return viz_tracks_seen(&t->tracks, &t->seen, err);
+    return tui_time_arrange(t, err);
 }
 
 enum { MAP_FROM = 16 }; /* screen height from which the map is shown */

@@ -90,6 +90,8 @@ void tui_time_reveal(struct tui_time *t, int64_t ns);
 /* Selects a slice of the lane under the cursor; _focus zooms to it. */
 void tui_time_take(struct tui_time *t, const struct mstx_event *ev);
 void tui_time_focus(struct tui_time *t);
+/* Lists the lanes in sight anew; the cursor stays on its lane, as far as that is in sight. */
+enum ms_rc tui_time_arrange(struct tui_time *t, struct ms_err *err);
 /* Opens a process so that its tracks are in sight. */
 enum ms_rc tui_time_open(struct tui_time *t, uint32_t process, struct ms_err *err);
 /* Returns the column of a time; may be outside of the screen. */
