@@ -81,7 +81,10 @@ static enum ms_rc press_keys(struct tui_app *a, const struct args *args, struct 
     if (memchr(script.p, '\0', script.n) != NULL)
         return ms_fail(err, MS_E_FORMAT, "%s: is no text, so no script of keys", args->script);
     MS_TRY(tui_app_script(a, script, w, h, err));
-    return a->quit ? MS_OK : print_screen(a, err);
+    if (!a->quit)
+        return print_screen(a, err);
+    ms_cmd_note("view", "a key of %s ended the viewer, so nothing is shown", args->script);
+    return MS_OK;
 }
 
 static enum ms_rc run_script(const struct args *args, struct viz_session *s, struct ms_err *err)
