@@ -252,6 +252,7 @@ if [ -n "$sim" ]; then
     screen sim-collective-let-go "$sim" 100x24 '4<Tab><Enter><Esc>'
     screen sim-collective-none "$sim" 100x24 '3j.<Enter>'
     screen sim-call-of-two "$sim" 100x24 '4<Tab>/recv<Enter><Enter>'
+    screen sim-ticks "$sim" 120x24 '4<Tab><Enter>wwwwwwww'
     screen sim-finding "$sim" 100x24 '<Enter>'
     "$B/tests/tool_sim" "$tmp/wide" straggler 0.3 1 1 1 12 10 >/dev/null && "$msprobe" import "$tmp/wide" >/dev/null || exit 1
     screen sim-collective-of-many wide 100x24 '4<Tab><Enter>'
@@ -332,6 +333,9 @@ words = [e.text for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/20
 assert any('Torch.g.0' in w for w in words), words
 assert all(0 < float(e.get('textLength')) <= 80 * 8.4 for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/2000/svg}text'))
 "; then ok "the picture of a screen is read by others"; else bad "the picture of a screen is read by others"; fi
+if [ -n "$sim" ]; then
+    if "$PYTHON" tests/suites/view_ticks.py "$msprobe" "$tmp/sim"; then ok "no two ticks have one label"; else bad "no two ticks have one label"; fi
+fi
 printf '<Right><Right>s:export %s/table.csv<Enter>' "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$tmp/compare_result_1.csv" >/dev/null
 if "$PYTHON" -c "

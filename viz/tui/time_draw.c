@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { NAME_LEAST = 6, RULER_W = 14 };
+enum { NAME_LEAST = 6, RULER_W = 14, RULER_MAX = MS_HUMAN_MAX + 1 };
 static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0.3F, NEAR = 1.4F;
 
 /* ---- kinds of slices ------------------------------------------------------------------ */
@@ -476,20 +476,65 @@ static void draw_map(struct tui_app *a, struct tui_time *t, int y)
 
 /* ---- ruler, steps, cursor, selection ----------------------------------------------------- */
 
+/* Writes a time of the ruler: from the start of the run, or from the base where that has too many digits. */
+static const char *ruler_time(const struct tui_time *t, int64_t at, char text[RULER_MAX])
+{
+    char time[MS_HUMAN_MAX];
+    ms_human_time(time, at - t->base);
+    snprintf(text, RULER_MAX, "%s%s", t->has_base && at >= t->base ? "+" : "", time);
+    return text;
+}
+
+/* Tells whether two ticks would have one label. */
+static bool has_equal_ticks(const struct tui_time *t, int64_t from, int64_t step)
+{
+    char text[2][RULER_MAX];
+    ruler_time(t, from, text[0]);
+    for (int64_t at = from + step, i = 1; t->w.first + at <= t->w.to; at += step, i++) {
+        ruler_time(t, at, text[i % 2]);
+        if (strcmp(text[0], text[1]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes a time from the start of the run in seconds, with as many digits as a step needs. */
+static void draw_base(struct tui_app *a, const struct tui_time *t, int y, int64_t step)
+{
+    enum { NS_DIGITS = 9, SECOND = 1000000000 };
+    const uint64_t all = t->base < 0 ? 0 - (uint64_t)t->base : (uint64_t)t->base;
+    uint64_t part = all % SECOND;
+    int digits = NS_DIGITS;
+    for (; digits > 1 && step % 10 == 0; digits--, step /= 10)
+        part /= 10;
+    tui_printf(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "%s%s%" PRIu64 ".%0*" PRIu64 " s",
+               t->label_w < TUI_LABEL_W ? "" : "from ", t->base < 0 ? "-" : "", all / SECOND,
+               digits, part);
+}
+
+/* Draws the ticks. Where they are closer than the digits of their times tell, they count from the first one, whose
+ * time stands before the row below. */
 static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
 {
     unsigned most = (unsigned)(t->width / RULER_W);
     int64_t step = viz_ruler_step(&t->w, most > 0 ? most : 1);
     int64_t from = (t->w.from - t->w.first) / step * step;
-    char text[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
+    char text[RULER_MAX], length[MS_HUMAN_MAX];
     tui_printf(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "%s wide",
                ms_human_time(length, viz_window_length(&t->w)));
+    t->base = 0;
+    t->has_base = false;
+    t->has_base = has_equal_ticks(t, from, step);
+    if (t->has_base) {
+        t->base = t->w.first + from < t->w.from ? from + step : from;
+        draw_base(a, t, y + 1, step);
+    }
     for (int64_t at = from; t->w.first + at <= t->w.to; at += step) {
         int x = tui_time_column(t, t->w.first + at);
         if (x < 0 || x >= t->width)
             continue;
         x = tui_char(&a->cells, y, t->label_w + x, TUI_DIM, 0x2502);
-        tui_puts(&a->cells, y, x, RULER_W - 2, TUI_DIM, ms_human_time(text, at));
+        tui_puts(&a->cells, y, x, RULER_W - 2, TUI_DIM, ruler_time(t, at, text));
     }
 }
 
@@ -514,8 +559,8 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
  * without selection. */
 static void draw_now(struct tui_app *a, const struct tui_time *t, int y, int x)
 {
-    char now[MS_HUMAN_MAX];
-    int w = tui_text_width(ms_str_of(ms_human_time(now, t->time - t->w.first)));
+    char now[RULER_MAX];
+    int w = tui_text_width(ms_str_of(ruler_time(t, t->time - t->w.first, now)));
     bool fits_left = x > w, fits_right = x + 2 + w <= t->width;
     if (fits_left && (!fits_right || (t->marked && t->mark > t->time)))
         tui_put_right(&a->cells, y, t->label_w + x - 1, TUI_ACCENT, now);

@@ -78,6 +78,8 @@ struct tui_time {
     MS_VEC(uint8_t) replayed; /* by track: has such rows; empty until first shown */
     MS_VEC(int) path_row;     /* by track: its row of cells for the critical path; -1: none */
     int label_w, width;       /* at the last frame */
+    int64_t base;             /* from where the ruler counts, from the start of the run */
+    bool has_base;            /* not from the start itself */
 };
 
 /* Keeps the window for Backspace; _show also shows another. */
