@@ -118,7 +118,7 @@ def by_terminal(build, path, more, rng, count, folder):
             drain(fd, 0.2)
             os.write(fd, b"\x1b")
             drain(fd, 0.2)
-            os.write(fd, b"q")
+            os.write(fd, b"qqq")  # back, what is not written is said, and out
             drain(fd, 0.1)
         except OSError:
             pass

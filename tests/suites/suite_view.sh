@@ -319,6 +319,12 @@ screen matches-saved "$work" 100x24 '2:save-matches<Enter>'
 cp "$tmp/pair.vis.db" "$tmp/again.vis.db"
 screen matches-applied again.vis.db 100x24 '2E:apply-matches work_0_0.vis.config<Enter>/torch.new<Enter>'
 screen matches-elsewhere "$work" 80x24 ':save-matches<Enter>'
+cp "$tmp/work.vis.db" "$tmp/asks.vis.db"
+screen quit-asks asks.vis.db 100x24 '2E/torch.new<Enter>Mqq'
+screen quit-asks-again asks.vis.db 100x24 '2E/torch.new<Enter>Mqqjq'
+screen quit-command-asks asks.vis.db 100x24 '2E/torch.new<Enter>M:q<Enter>'
+screen quit-when-written asks.vis.db 100x24 '2E/torch.new<Enter>M:w!<Enter>:q<Enter>'
+screen quit-anyway asks.vis.db 100x24 '2E/torch.new<Enter>M:q!<Enter>'
 screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
 [ -z "$UNDER" ] || exit $rc
