@@ -166,11 +166,12 @@ static bool is_tar(struct ms_str base, struct ms_str head)
     return ms_str_starts(ms_str_sub(head, TAR_MAGIC_AT, head.n), MS_STR("ustar"));
 }
 
-/* A zip archive is a tensor file when it has a member data.pkl, which torch.save writes first. */
+/* A zip archive is a tensor file by its name, or by its member data.pkl, which torch.save writes first. */
 static bool is_plain_zip(struct ms_str base, struct ms_str head)
 {
-    return ms_str_starts(head, MS_STR("PK\x03\x04")) && !ms_str_ends(base, MS_STR(".xlsx")) &&
-           !has(head, "data.pkl");
+    const bool is_named = ms_str_ends(base, MS_STR(".xlsx")) || ms_str_ends(base, MS_STR(".pt")) ||
+                          ms_str_ends(base, MS_STR(".pth"));
+    return ms_str_starts(head, MS_STR("PK\x03\x04")) && !is_named && !has(head, "data.pkl");
 }
 
 /* Finds what no command reads by the first bytes; VIZ_PATH_OTHER: none of these. */
