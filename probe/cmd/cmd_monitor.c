@@ -12,6 +12,8 @@
 #include "probe/trend/events.h"
 #include "probe/trend/trend.h"
 
+#include <unistd.h>
+
 struct args {
     const char *data_path, *out_path, *steps, *csv2tb, *csv2db;
     struct ms_opt_list dir;
@@ -174,6 +176,17 @@ static enum ms_rc to_database(const struct args *args, const char *dir, struct m
     return failed ? ms_fail(err, MS_E_FORMAT, "%s: some files could not be read", dir) : MS_OK;
 }
 
+static enum ms_rc fail_no_alarms(const char *dir, struct ms_err *err)
+{
+    if (access(dir, R_OK) != 0)
+        return ms_fail_sys(err, "%s", dir);
+    return ms_fail(
+        err, MS_E_NOTFOUND,
+        "%s: no alarms in it, which are anomaly_detected/rankN/anomaly.json; --csv2db and "
+        "--csv2tb convert its csv files",
+        dir);
+}
+
 /* Without an option: the alarms, where there are some. */
 static enum ms_rc process(const struct args *args, struct ms_err *err)
 {
@@ -194,7 +207,8 @@ static enum ms_rc process(const struct args *args, struct ms_err *err)
     char *path = ms_path_join(dir, "anomaly_detected");
     if (path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = process_alarms(args, path, err);
+    enum ms_rc rc = ms_path_kind(path) == MS_KIND_NONE ? fail_no_alarms(dir, err)
+                                                       : process_alarms(args, path, err);
     ms_free(path);
     return rc;
 }
