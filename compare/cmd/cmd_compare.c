@@ -80,6 +80,7 @@ static enum ms_rc run_job(struct job *j, struct ms_err *err)
         .output = output_of(j),
         .noise = a->noise,
         .explain = a->explain,
+        .explain_json = a->format == FORMAT_JSON,
         .most = (size_t)a->most,
         .xlsx = a->xlsx,
         .diff = a->diff,

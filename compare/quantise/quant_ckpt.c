@@ -8,6 +8,7 @@
 #include "probe/base/mem.h"
 #include "probe/quantise/quant_number.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -66,7 +67,8 @@ static enum ms_rc each_weight(const struct probe_ckpt *c, quant_weight_fn *fn, v
 enum ms_rc quant_ckpt_open(struct probe_ckpt **c, const char *path, struct ms_err *err)
 {
     const enum ms_rc rc = probe_ckpt_open(c, path, err);
-    if (rc != MS_OK && ms_path_kind(path) == MS_KIND_DIR)
+    const bool is_refused = err != NULL && err->sys == EACCES;
+    if (rc != MS_OK && !is_refused && ms_path_kind(path) == MS_KIND_DIR)
         ms_err_hint(
             err,
             "nor a dump, which has dump.json, or rank*/ or step*/ directories that lead to one");

@@ -13,6 +13,7 @@
 #include "compare/write/partners.h"
 
 #include "probe/base/clock.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 
 #include <stdio.h>
@@ -221,7 +222,37 @@ static enum ms_rc explain_one(struct cmp_run *run, const struct cmp_couple *coup
     return rc;
 }
 
-static enum ms_rc explain_all(struct cmp_run *run, struct ms_err *err)
+/* Adds what was explained of one couple: the lines of the text, and which dump they are of. */
+static void json_explained(struct ms_jwrite *w, const struct cmp_couple *couple, struct ms_str text)
+{
+    struct ms_str line;
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "dump", couple->t->json);
+    ms_jwrite_key(w, MS_STR("lines"));
+    ms_jwrite_arr(w);
+    while (ms_str_split(&text, '\n', &line)) {
+        if (line.n != 0)
+            ms_jwrite_str(w, line);
+    }
+    ms_jwrite_arr_end(w);
+    ms_jwrite_obj_end(w);
+}
+
+/* Shows what was explained of one couple; w NULL: as text. */
+static void show_explained(const struct cmp_run *run, const struct cmp_couple *couple,
+                           struct ms_buf *text, bool is_first, struct ms_jwrite *w)
+{
+    if (w != NULL) {
+        json_explained(w, couple, ms_buf_slice(text));
+        return;
+    }
+    if (run->ranks.list.n > 1)
+        printf("%s%s%s:\n", is_first ? "" : "\n", couple->folder,
+               couple->suffix + (couple->suffix[0] == '_'));
+    fputs(ms_buf_z(text), stdout);
+}
+
+static enum ms_rc explain_all(struct cmp_run *run, struct ms_jwrite *w, struct ms_err *err)
 {
     size_t found = 0;
     for (size_t i = 0; i < run->ranks.list.n; i++) {
@@ -229,20 +260,35 @@ static enum ms_rc explain_all(struct cmp_run *run, struct ms_err *err)
         struct ms_buf text = {.max = 1 << 24};
         struct ms_err why = {0};
         enum ms_rc rc = explain_one(run, couple, &text, &why);
-        if (rc == MS_OK && run->ranks.list.n > 1)
-            printf("%s%s%s:\n", found++ != 0 ? "\n" : "", couple->folder,
-                   couple->suffix + (couple->suffix[0] == '_'));
         if (rc == MS_OK)
-            fputs(ms_buf_z(&text), stdout);
+            show_explained(run, couple, &text, found++ == 0, w);
         ms_buf_free(&text);
-        if (rc == MS_OK && run->ranks.list.n == 1)
-            return MS_OK;
         if (rc != MS_OK && (rc != MS_E_NOTFOUND || (i + 1 == run->ranks.list.n && found == 0))) {
             *err = why;
             return rc;
         }
     }
     return MS_OK;
+}
+
+/* A failure leaves standard output empty. */
+static enum ms_rc explain_as_json(struct cmp_run *run, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "node", run->conf.explain);
+    ms_jwrite_key(&w, MS_STR("explained"));
+    ms_jwrite_arr(&w);
+    const enum ms_rc rc = explain_all(run, &w, err);
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, rc, err);
+}
+
+static enum ms_rc explain(struct cmp_run *run, struct ms_err *err)
+{
+    return run->conf.explain_json ? explain_as_json(run, err) : explain_all(run, NULL, err);
 }
 
 /* Observes in process 0, which finds the suspects of all ranks, a couple that another process has
@@ -446,7 +492,7 @@ enum ms_rc compare_run(struct cmp_run *run, const struct cmp_run_conf *conf, str
         print_notes(run);
     bool files = ms_path_kind(conf->target) == MS_KIND_FILE;
     if (conf->explain != NULL)
-        return ms_par_rank(par) == 0 ? explain_all(run, err) : MS_OK;
+        return ms_par_rank(par) == 0 ? explain(run, err) : MS_OK;
     bool diff = conf->diff && !(files && run->cmp.rules->official_diff);
     return diff ? analyze_rows(run, err) : compare_all(run, err);
 }

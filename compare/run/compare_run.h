@@ -17,6 +17,7 @@ struct cmp_run_conf {
     const char *output;  /* directory */
     const char *noise;   /* a second run of the golden side, or a calibration; or NULL */
     const char *explain; /* explain only why this node has its partner; or NULL */
+    bool explain_json;   /* as JSON, else as text */
     size_t most;         /* notes that are printed; 0: all */
     bool xlsx;
     bool diff;          /* find the first operator that differs over all ranks (-da), as JSON */

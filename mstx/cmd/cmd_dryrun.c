@@ -117,6 +117,8 @@ static enum ms_rc plan(const struct args *a, bool *fits, struct ms_err *err)
     if (a->device_memory != NULL)
         MS_TRY(read_bytes(a->device_memory, &memory, err));
     enum ms_rc rc = mstx__dry_graph_read(&g, a->path.items[0], err);
+    if (rc != MS_OK && ms_path_kind(a->path.items[0]) == MS_KIND_DIR)
+        ms_err_hint(err, "give the dump.json of one rank");
     if (rc == MS_OK)
         rc = mstx__dry_plan_make(&g, &l, &p, err);
     if (rc == MS_OK)

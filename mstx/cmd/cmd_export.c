@@ -5,6 +5,7 @@
 #include "mstx/conclude/run_ready.h"
 #include "mstx/foreign/export_run.h"
 
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/base/progress.h"
 
@@ -12,6 +13,7 @@ struct args {
     struct ms_opt_list path;
     int format;
     const char *output;
+    bool json;
 };
 
 /* In the order of enum mstx_export_format. */
@@ -27,6 +29,8 @@ static const struct ms_opt opts[] = {
      .required = true,
      .help = "file to write; of ascend-db a directory, unless it ends in .db; of flight-recorder "
              "a directory"},
+    {"json", NULL, MS_OPT_FLAG, offsetof(struct args, json),
+     .help = "say what was written as JSON, for programs"},
     {0}};
 
 extern const struct ms_cmd mstx_cmd_export;
@@ -44,7 +48,8 @@ static void on_read(void *ctx, uint64_t events)
     ms_progress_show(&w->bar, &(struct ms_pace){share, w->done, MS_PACE_ROWS});
 }
 
-static enum ms_rc export_run(struct mstx_tl *tl, const struct args *a, struct ms_err *err)
+static enum ms_rc export_run(struct mstx_tl *tl, const struct args *a, uint64_t *events,
+                             struct ms_err *err)
 {
     struct watch w = {.bar = {.what = "writing"}};
     for (size_t i = 0; i < mstx_tl_track_count(tl); i++)
@@ -53,7 +58,27 @@ static enum ms_rc export_run(struct mstx_tl *tl, const struct args *a, struct ms
     enum ms_rc rc = mstx_export_run(tl, (enum mstx_export_format)a->format, a->output, err);
     mstx_tl_watch(tl, NULL, NULL);
     ms_progress_end(&w.bar);
+    *events = w.all;
     return rc;
+}
+
+/* Says what was written, unless it went to standard output. */
+static enum ms_rc show_written(const struct args *a, uint64_t events, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    if (ms_opt_is_output(a->output))
+        return MS_OK;
+    if (!a->json) {
+        puts(a->output);
+        return MS_OK;
+    }
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "path", a->output);
+    ms_jwrite_kstr(&w, "format", formats[a->format]);
+    ms_jwrite_ki64(&w, "events", (int64_t)events);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
 }
 
 static int run_export(int argc, char **argv)
@@ -61,6 +86,7 @@ static int run_export(int argc, char **argv)
     struct args a = {0};
     struct ms_err err = {0};
     struct mstx_tl *tl;
+    uint64_t events = 0;
     bool done;
     if (ms_opt_parse(&mstx_cmd_export, argc, argv, &a, &done, &err) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_export, &err);
@@ -68,11 +94,11 @@ static int run_export(int argc, char **argv)
         return MS_EXIT_OK;
     enum ms_rc rc = mstx_run_open(&tl, a.path.items[0], ms_globals.par, &err);
     if (rc == MS_OK && tl != NULL) {
-        rc = export_run(tl, &a, &err);
+        rc = export_run(tl, &a, &events, &err);
         mstx_tl_close(tl);
     }
-    if (rc == MS_OK && !ms_opt_is_output(a.output))
-        puts(a.output);
+    if (rc == MS_OK)
+        rc = show_written(&a, events, &err);
     return ms_cmd_end(&mstx_cmd_export, rc, &err);
 }
 

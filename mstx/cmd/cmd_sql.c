@@ -109,6 +109,7 @@ static enum ms_rc ask_database(const struct args *a, const char *sql, struct ms_
     struct mstx_tl *tl;
     struct ms_store *s;
     end_with_parent();
+    ms_cmd_explain = NULL; /* any database is of the right kind */
     ms_store_limit_memory(BOX_MEMORY);
     if (mstx_tl_open(&tl, a->rest.items[0], NULL) == MS_OK)
         return ask_run(tl, a, sql, err);

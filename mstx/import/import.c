@@ -91,12 +91,14 @@ static void learn_files(struct mstx_import *im, const struct mstx_proc *p, struc
 }
 
 /* Tells whether the directory changed within CALM_S seconds.  A process that is starting or moving
- * its segments from the staging directory may have no segments for a moment. */
+ * its segments from the staging directory may have no segments for a moment.  The clock of a file
+ * server may be ahead of this machine's by CLOCK_S; a time that lies farther ahead says nothing. */
 static bool is_changing(const char *dir)
 {
-    enum { CALM_S = 3 };
+    enum { CALM_S = 3, CLOCK_S = 60 };
     struct stat st;
-    return stat(dir, &st) == 0 && time(NULL) - st.st_mtime < CALM_S;
+    const time_t now = time(NULL);
+    return stat(dir, &st) == 0 && now - st.st_mtime < CALM_S && st.st_mtime - now < CLOCK_S;
 }
 
 static enum ms_rc learn_process(struct mstx_import *im, size_t place, struct ms_err *err)

@@ -13,6 +13,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { HEAD = 1 << 14 };
 
@@ -178,6 +179,8 @@ static enum ms_rc read_path(struct mstx_mem_log *log, const char *path, struct m
         return ms_fail_kind(path, err);
     }
     const enum form form = form_of(path);
+    if (form == FORM_NONE && access(path, R_OK) != 0)
+        return ms_fail_sys(err, "%s", path);
     if (form == FORM_NONE)
         return ms_fail(err, MS_E_FORMAT,
                        "%s: is no record of memory use; 'msprobe memory --help' lists what is read",

@@ -194,8 +194,7 @@ void ms_screen_fit(struct ms_str text, struct ms_screen_size size, struct ms_buf
     ms_assert(size.columns >= LEAST_COLUMNS);
     put_lines(&f, text);
     if (f.is_cut)
-        put_line(&f, 0,
-                 MS_STR("rows are cut at the width of the terminal; a file gets them whole"));
+        put_fitted(&f, MS_STR("rows are cut at the width of the terminal; a file gets them whole"));
     if (f.lines <= size.rows)
         return;
     put_line(&f, 0, MS_STR(""));

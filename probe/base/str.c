@@ -7,6 +7,7 @@
 #include "probe/base/mem.h"
 #include "probe/base/scan.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 int ms_str_cmp(struct ms_str a, struct ms_str b)
@@ -78,11 +79,26 @@ int64_t ms_str_find_str(struct ms_str s, struct ms_str needle)
     return at != NULL ? at - s.p : -1;
 }
 
+/* Returns the next byte c from p on, behind which all of a word fits; NULL: none. */
+static const char *find_start(const char *p, const char *last, int c)
+{
+    return p <= last ? memchr(p, c, (size_t)(last - p) + 1) : NULL;
+}
+
+/* Compares only where the first letter stands, small or capital; memchr finds these some ten times as fast. */
 bool ms_str_has_folded(struct ms_str s, struct ms_str word)
 {
-    for (uint32_t at = 0; word.n <= s.n && at <= s.n - word.n; at++) {
-        if (word.n == 0 || strncasecmp(s.p + at, word.p, word.n) == 0)
+    if (word.n == 0 || word.n > s.n)
+        return word.n == 0;
+    const int small = tolower((unsigned char)*word.p), capital = toupper((unsigned char)*word.p);
+    const char *last = s.p + (s.n - word.n);
+    const char *a = find_start(s.p, last, small);
+    const char *b = capital != small ? find_start(s.p, last, capital) : NULL;
+    while (a != NULL || b != NULL) {
+        const char **next = b == NULL || (a != NULL && a < b) ? &a : &b;
+        if (strncasecmp(*next, word.p, word.n) == 0)
             return true;
+        *next = find_start(*next + 1, last, **next);
     }
     return false;
 }

@@ -48,6 +48,11 @@ static const struct reads {
     {"whatif", TIMELINES},
     {"cluster", TIMELINES},
     {"export", TIMELINES},
+    {"sql", TIMELINES},
+    {"dryrun", DUMPS},
+    {"memory", TIMELINES | ONE(MEMORY)},
+    {"trend", DUMPS | ONE(TREND)},
+    {"monitor", ONE(TREND)},
     {"ctl", ONE(RUN)},
     {"view", SHOWN},
     {"serve", SHOWN},
@@ -78,14 +83,14 @@ static bool path_of_message(const char *msg, char *path)
     return found != 0;
 }
 
-/* Appends "; 'COMMAND' does" for a path that a command reads. */
+/* Appends "; 'COMMAND' does" for a path that there is a command for. */
 static void put_next(enum viz_path_kind kind, const char *path, struct ms_buf *out)
 {
     if (!viz_path_has_next(kind))
         return;
     ms_buf_puts(out, "; '");
     viz_path_next(kind, path, out);
-    ms_buf_puts(out, "' does");
+    ms_buf_printf(out, "' %s", viz_path_verb(kind));
 }
 
 /* Words of the command line. */
@@ -153,7 +158,7 @@ static void show_entry(const char *dir, const char *name, size_t *found)
 {
     char *path = strcmp(dir, ".") == 0 ? ms_str_dup(ms_str_of(name)) : ms_path_join(dir, name);
     const enum viz_path_kind kind = path != NULL ? viz_path_kind_of(path) : VIZ_PATH_NONE;
-    if (viz_path_has_next(kind) && ++*found <= SHOWN_MAX)
+    if (viz_path_is_read(kind) && viz_path_has_next(kind) && ++*found <= SHOWN_MAX)
         show(path, kind);
     ms_free(path);
 }
@@ -203,15 +208,16 @@ enum ms_rc cli_command_of_path(const char *path, const char **name, struct ms_er
     *name = command_for(kind);
     if (*name != NULL)
         return MS_OK;
-    if (kind <= VIZ_PATH_FOLDER || kind == VIZ_PATH_DUMP_PART)
+    if (access(path, R_OK) != 0)
+        return ms_fail_sys(err, "%s", path);
+    if (kind == VIZ_PATH_NONE || kind == VIZ_PATH_FOLDER || kind == VIZ_PATH_DUMP_PART)
         return ms_fail(err, MS_E_UNSUPPORTED, "%s: is %s%s", path, viz_path_what(kind),
-                       kind == VIZ_PATH_FOLDER  ? " with nothing in it that msprobe reads"
-                       : kind == VIZ_PATH_OTHER ? ", which msprobe does not open"
-                                                : "");
+                       kind == VIZ_PATH_FOLDER ? " with nothing in it that msprobe reads" : "");
     struct ms_buf next = {.max = NEXT_MAX};
     put_next(kind, path, &next);
-    ms_fail(err, MS_E_UNSUPPORTED, "%s: is %s, which does not open without a command%.*s", path,
-            viz_path_what(kind), (int)next.n, next.n != 0 ? next.p : "");
+    ms_fail(err, MS_E_UNSUPPORTED, "%s: is %s, which %s%.*s", path, viz_path_what(kind),
+            viz_path_is_read(kind) ? "does not open without a command" : "msprobe does not open",
+            (int)next.n, next.n != 0 ? next.p : "");
     ms_buf_free(&next);
     return MS_E_UNSUPPORTED;
 }

@@ -5,6 +5,7 @@
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/io.h"
+#include "probe/base/jprint.h"
 #include "probe/base/opt.h"
 #include "probe/trend/trend.h"
 
@@ -12,7 +13,7 @@ struct args {
     const char *db, *data, *mapping;
     int format, micro_step;
     int64_t processes;
-    bool tolerant;
+    bool tolerant, json;
 };
 
 static const char *const formats[] = {"auto", "dump", "monitor", NULL};
@@ -34,6 +35,8 @@ static const struct ms_opt opts[] = {
      .max = 128, .help = "accepted for the official tool's sake; see --threads"},
     {"tolerant", NULL, MS_OPT_FLAG, offsetof(struct args, tolerant),
      .help = "read what is complete of a file that was cut off"},
+    {"json", NULL, MS_OPT_FLAG, offsetof(struct args, json),
+     .help = "say what was written as JSON, for programs"},
     {0}};
 
 extern const struct ms_cmd probe_cmd_data2db;
@@ -54,6 +57,43 @@ static void show_file(struct probe_trend_file *f, const char *what)
            ms_human_count(inputs, f->inputs), what, f->inputs == 1 ? "" : "s");
 }
 
+static void json_file(struct ms_jwrite *w, struct probe_trend_file *f)
+{
+    if (f->path.n == 0)
+        return;
+    ms_jwrite_obj(w);
+    ms_jwrite_kstr(w, "path", ms_buf_z(&f->path));
+    ms_jwrite_ki64(w, "rows", (int64_t)f->rows);
+    ms_jwrite_ki64(w, "targets", (int64_t)f->targets);
+    ms_jwrite_ki64(w, "inputs", (int64_t)f->inputs);
+    ms_jwrite_ki64(w, "failed", (int64_t)f->failed);
+    ms_jwrite_obj_end(w);
+}
+
+static enum ms_rc show_json(struct probe_trended *done, int64_t took_ns, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_key(&w, MS_STR("files"));
+    ms_jwrite_arr(&w);
+    json_file(&w, &done->dump);
+    json_file(&w, &done->monitor);
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_kf64(&w, "seconds", (double)took_ns / 1e9);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
+static enum ms_rc show_text(struct probe_trended *done, int64_t took_ns, struct ms_err *err)
+{
+    char took[MS_HUMAN_MAX];
+    show_file(&done->dump, "dump");
+    show_file(&done->monitor, "file");
+    printf("in %s\n", ms_human_time(took, took_ns));
+    return ms_stdout_finish(err);
+}
+
 static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_err *err)
 {
     const struct probe_trend_conf conf = {.data = args->data,
@@ -65,7 +105,6 @@ static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_e
                                           .on_note = show_note};
     struct ms_pool *pool;
     struct probe_trended done;
-    char took[MS_HUMAN_MAX];
     int64_t start = ms_clock_ns();
     MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
     enum ms_rc rc = probe_trend_convert(&done, &conf, pool, err);
@@ -73,11 +112,9 @@ static enum ms_rc convert(const struct args *args, uint64_t *failed, struct ms_e
     if (rc != MS_OK)
         return rc;
     *failed = done.dump.failed + done.monitor.failed;
-    show_file(&done.dump, "dump");
-    show_file(&done.monitor, "file");
-    printf("in %s\n", ms_human_time(took, ms_clock_ns() - start));
+    rc = (args->json ? show_json : show_text)(&done, ms_clock_ns() - start, err);
     probe_trended_free(&done);
-    return ms_stdout_finish(err);
+    return rc;
 }
 
 static int run_command(int argc, char **argv)

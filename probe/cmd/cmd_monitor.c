@@ -4,6 +4,7 @@
  */
 #include "probe/base/human.h"
 #include "probe/base/io.h"
+#include "probe/base/jprint.h"
 #include "probe/base/jread.h"
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
@@ -11,12 +12,18 @@
 #include "probe/trend/events.h"
 #include "probe/trend/trend.h"
 
+#include <unistd.h>
+
 struct args {
     const char *data_path, *out_path, *steps, *csv2tb, *csv2db;
     struct ms_opt_list dir;
     int64_t topk;
     bool whole_steps;
+    int format;
 };
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
     {"DIR", NULL, MS_OPT_REST, offsetof(struct args, dir), "DIR", .max = 1,
@@ -36,6 +43,8 @@ static const struct ms_opt opts[] = {
      .max = INT32_MAX, .help = "how many of the earliest alarms"},
     {"step", "s", MS_OPT_TEXT, offsetof(struct args, steps), "LIST", .dflt = "[]",
      .help = "alarms of these steps alone, as in [0,1,2]; of all: []"},
+    {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .choices = formats,
+     .dflt = "text", .help = "of what is said of alarms: text for people, json for programs"},
     {0}};
 
 extern const struct ms_cmd probe_cmd_monitor;
@@ -80,6 +89,29 @@ static void show_alarms(const struct probe_anomalies *a, const char *path)
         printf("%zu: %.*s\n", i, MS_STR_ARG(probe_anomalies_at(a, i)->message));
 }
 
+static enum ms_rc json_alarms(const struct probe_anomalies *a, const char *path, struct ms_err *err)
+{
+    struct ms_jwrite w;
+    ms_jprint_begin(&w);
+    ms_jwrite_obj(&w);
+    ms_jwrite_kstr(&w, "file", path);
+    ms_jwrite_key(&w, MS_STR("alarms"));
+    ms_jwrite_arr(&w);
+    for (size_t i = 0; i < probe_anomalies_count(a); i++) {
+        const struct probe_anomaly *alarm = probe_anomalies_at(a, i);
+        ms_jwrite_obj(&w);
+        ms_jwrite_ki64(&w, "rank", alarm->rank);
+        ms_jwrite_ki64(&w, "step", alarm->step);
+        ms_jwrite_ki64(&w, "micro_step", alarm->micro_step);
+        ms_jwrite_ktext(&w, "tag", alarm->tag);
+        ms_jwrite_ktext(&w, "text", alarm->message);
+        ms_jwrite_obj_end(&w);
+    }
+    ms_jwrite_arr_end(&w);
+    ms_jwrite_obj_end(&w);
+    return ms_jprint_end(&w, MS_OK, err);
+}
+
 static enum ms_rc sort_alarms(const struct args *args, const char *dir, const struct steps *steps,
                               struct ms_err *err)
 {
@@ -93,7 +125,9 @@ static enum ms_rc sort_alarms(const struct args *args, const char *dir, const st
         rc = probe_anomalies_choose(a, (size_t)args->topk, steps->v.p, steps->v.n, err);
         if (rc == MS_OK)
             rc = probe_anomalies_write(a, path, err);
-        if (rc == MS_OK)
+        if (rc == MS_OK && args->format == FORMAT_JSON)
+            rc = json_alarms(a, path, err);
+        else if (rc == MS_OK)
             show_alarms(a, path);
         probe_anomalies_free(a);
     }
@@ -142,12 +176,26 @@ static enum ms_rc to_database(const struct args *args, const char *dir, struct m
     return failed ? ms_fail(err, MS_E_FORMAT, "%s: some files could not be read", dir) : MS_OK;
 }
 
+static enum ms_rc fail_no_alarms(const char *dir, struct ms_err *err)
+{
+    if (access(dir, R_OK) != 0)
+        return ms_fail_sys(err, "%s", dir);
+    return ms_fail(
+        err, MS_E_NOTFOUND,
+        "%s: no alarms in it, which are anomaly_detected/rankN/anomaly.json; --csv2db and "
+        "--csv2tb convert its csv files",
+        dir);
+}
+
 /* Without an option: the alarms, where there are some. */
 static enum ms_rc process(const struct args *args, struct ms_err *err)
 {
     const char *dir = args->dir.n != 0 ? args->dir.items[0] : NULL;
     if (dir == NULL && (args->data_path == NULL || args->csv2tb != NULL || args->csv2db != NULL))
         return ms_fail(err, MS_E_ARG, "missing argument DIR: the folder that the monitor wrote");
+    if (args->format == FORMAT_JSON && (args->csv2tb != NULL || args->csv2db != NULL))
+        return ms_fail(err, MS_E_ARG, "--format json is of alarms; --%s says its files as text",
+                       args->csv2tb != NULL ? "csv2tb" : "csv2db");
     if (args->csv2tb != NULL)
         MS_TRY(to_events(dir, args->csv2tb, err));
     if (args->csv2db != NULL)
@@ -159,7 +207,8 @@ static enum ms_rc process(const struct args *args, struct ms_err *err)
     char *path = ms_path_join(dir, "anomaly_detected");
     if (path == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = process_alarms(args, path, err);
+    enum ms_rc rc = ms_path_kind(path) == MS_KIND_NONE ? fail_no_alarms(dir, err)
+                                                       : process_alarms(args, path, err);
     ms_free(path);
     return rc;
 }
@@ -174,7 +223,7 @@ static int run_command(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     enum ms_rc rc = process(&args, &err);
-    if (rc == MS_OK)
+    if (rc == MS_OK && args.format == FORMAT_TEXT)
         rc = ms_stdout_finish(&err);
     return rc == MS_OK ? MS_EXIT_OK : ms_cmd_fail(&probe_cmd_monitor, &err);
 }

@@ -23,6 +23,8 @@ import sys
 import tempfile
 import zlib
 
+from odd_paths import make_odd
+
 LIMIT = 60
 
 
@@ -61,6 +63,21 @@ def words_of():
         "view": ["view", "PATH"],
         "serve": ["serve", "--port", "0", "PATH"],
         "serve pair": ["serve", "--port", "0", "PATH", "GOOD"],
+        "export perfetto": ["export", "-f", "perfetto", "-o", "OUT/x.perfetto", "PATH"],
+        "export csv": ["export", "-f", "csv", "-o", "OUT/x.csv", "PATH"],
+        "judge": ["judge", "PATH", "GOOD"],
+        "judge golden": ["judge", "GOOD", "PATH"],
+        "reproduce": ["reproduce", "PATH", "Module.net.fc.Linear.forward.0", "-o", "OUT/r"],
+        "memory": ["memory", "PATH"],
+        "memory against": ["memory", "PATH", "--against", "PATH"],
+        "dryrun": ["dryrun", "--device_memory", "1g", "PATH"],
+        "quantise": ["quantise", "PATH", "--as", "mxfp4"],
+        "quantise against": ["quantise", "PATH", "--against", "GOOD"],
+        "trend": ["trend", "PATH"],
+        "monitor": ["monitor", "PATH"],
+        "config_check": ["config_check", "-c", "PATH", "PATH", "-o", "OUT/c"],
+        "check resume": ["check", "--resume", "PATH", "PATH"],
+        "view script": ["view", "--script", "PATH", "GOOD"],
     }
 
 
@@ -206,6 +223,7 @@ def main():
         here = os.path.join(top, "here")
         os.makedirs(os.path.join(top, "made"))
         paths = make_paths(options.build, os.path.join(top, "made"))
+        paths.update(make_odd(os.path.join(top, "odd"), paths))
         config = write(os.path.join(top, "merge.yaml"), "api:\n  - Module.net.fc.Linear.forward.0\n")
         os.makedirs(here)
         for name, words in words_of().items():

@@ -6,6 +6,8 @@
 Reads the forms from the page, runs each command on small inputs, and on dumps of ../shared where they are, and checks
 that every key is there, none is unknown, and each value has one of its types.  Prints "ok COMMAND" or "not ok".
 """
+import contextlib
+import glob
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 
 PAGE = "probe/cli/msprobe-json.5"
 TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[A-Za-z]+|[{}\[\]:,|?])')
@@ -138,6 +141,27 @@ def write_relu(folder, results):
             json.dump(content, f)
 
 
+@contextlib.contextmanager
+def recording(build, top):
+    """A run whose program goes on until it is no longer needed."""
+    run = os.path.join(top, "live")
+    go_on = os.path.join(top, "go_on")
+    script = "import mstx, os, sys, time\nwhile os.path.exists(sys.argv[1]):\n    mstx.mark('x')\n    time.sleep(0.01)\n"
+    with open(go_on, "w", encoding="utf-8"):
+        pass
+    with subprocess.Popen([build + "/msprobe", "run", "-o", run, "--", sys.executable, "-c", script, go_on],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL) as program:
+        try:
+            for _ in range(200):
+                if glob.glob(run + "/**/control", recursive=True):
+                    break
+                time.sleep(0.05)
+            yield run
+        finally:
+            os.remove(go_on)
+            program.wait(timeout=30)
+
+
 def cases(build, top):
     """(form, words of the command)."""
     run = os.path.join(top, "run")
@@ -162,6 +186,21 @@ def cases(build, top):
     yield "parse", ["parse", "-d", npy, "-o", out]
     yield "overflow_check", ["overflow_check", "-i", whole, "-o", out]
     yield "compare", ["compare", "-tp", whole, "-gp", whole, "-o", out]
+    yield "compare_explain", ["compare", "-tp", whole, "-gp", whole, "-o", out, "--explain", "Module.a.Linear.forward.0"]
+    two = os.path.join(top, "two", "step0")
+    for rank in ("rank0", "rank1"):
+        shutil.copytree(dump, os.path.join(two, rank))
+    subprocess.run([build + "/msprobe", "compare", "-tp", two, "-gp", two, "-o", os.path.join(top, "tables")], check=True, stdout=subprocess.DEVNULL)
+    config = os.path.join(top, "merge.yaml")
+    with open(config, "w", encoding="utf-8") as f:
+        f.write("api:\n  - Module.a.Linear.forward.0\n")
+    yield "merge_result", ["merge_result", "-i", os.path.join(top, "tables"), "-o", out, "-config", config]
+    yield "data2db", ["data2db", "--db", out + "_trend", "--data", whole, "--json"]
+    yield "trend", ["trend", whole]
+    alarms = os.path.join(top, "alarms", "rank0")
+    os.makedirs(alarms)
+    shutil.copyfile("tests/data/fuzz/anomaly/three", alarms + "/anomaly.json")
+    yield "monitor", ["monitor", "-d", os.path.dirname(alarms)]
     yield "check", ["check", whole]
     ckpt = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "fuzz", "ckpt")
     first, second = os.path.join(ckpt, "wrapped.pt"), os.path.join(ckpt, "flat5.pt")
@@ -185,6 +224,7 @@ def cases(build, top):
     yield "graph_visualize", ["graph_visualize", "-tp", whole, "-o", out]
     yield "graph_visualize", ["graph_visualize", "-tp", whole, "-gp", whole, "-o", out]
     yield "import", ["import", run]
+    yield "export", ["export", "-f", "chrome", "-o", out + ".trace.json", run, "--json"]
     yield "report", ["report", run]
     yield "report", ["report", "--breakdown", "--flops", "1e9", "--peak", "1e12", run]
     yield "cluster", ["cluster", "-d", run, "-o", out]
@@ -193,6 +233,9 @@ def cases(build, top):
     yield "dryrun", ["dryrun", "--device_memory", "1k", os.path.realpath("tests/data/fuzz/dryrun/step")]
     yield "dryrun", ["dryrun", "--device_memory", "1g", os.path.realpath("tests/data/fuzz/dryrun/step")]
     yield "sql", ["sql", run, "SELECT rank, pid, 1.5 AS x, NULL AS n FROM processes LIMIT 3"]
+    with recording(build, top) as live:
+        for action in ("status", "snapshot"):
+            yield "ctl", ["ctl", live, action]
     yield "doctor", ["doctor", "--python", "/nowhere"]
     yield "version", ["version"]
     yield "selftest", ["selftest"]
@@ -217,7 +260,8 @@ def main():
     build, top = os.path.abspath(sys.argv[1]), sys.argv[2]
     forms, seen, rc = forms_of(PAGE), {}, 0
     for name, words in cases(build, top):
-        said = subprocess.run([build + "/msprobe", words[0], "--format", "json", *words[1:]], capture_output=True, text=True, check=False)
+        ask = [] if "--json" in words else ["--format", "json"]
+        said = subprocess.run([build + "/msprobe", words[0], *ask, *words[1:]], capture_output=True, text=True, check=False)
         if not said.stdout.strip() and said.returncode in (2, 3) and said.stderr.strip():
             continue  # a dump of structure cannot be compared, and that is said
         try:

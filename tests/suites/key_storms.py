@@ -10,6 +10,7 @@ the findings.  Prints "ok NAME SEED" or "not ok NAME SEED: why"; a storm is repe
 """
 import argparse
 import fcntl
+import json
 import os
 import pty
 import random
@@ -117,7 +118,7 @@ def by_terminal(build, path, more, rng, count, folder):
             drain(fd, 0.2)
             os.write(fd, b"\x1b")
             drain(fd, 0.2)
-            os.write(fd, b"q")
+            os.write(fd, b"qqq")  # back, what is not written is said, and out
             drain(fd, 0.1)
         except OSError:
             pass
@@ -152,6 +153,58 @@ def monitor(top):
     return os.path.dirname(folder)
 
 
+ODD = ["\x1b]0;title\x07\x1b[2J", "a\tb\nc\r", "\u202eright to left", "e\u0301" * 40, "\U0001f469\u200d\U0001f680", "x" * 70000, "", "\ufffe", "%s%n", "你好" * 300, "\u0000"]
+
+
+def hostile_trace(path, rank):
+    """Names that are no words, times that overlap, lie apart by years or end before they begin."""
+    rng = random.Random(rank)
+    events = [{"ph": "X", "name": rng.choice(ODD), "cat": rng.choice(["kernel", "cpu_op", ""]), "pid": rng.choice([0, 1, rng.choice(ODD)]),
+               "tid": rng.choice([7, 7, -1, 2 ** 40]), "ts": rng.choice([i * 10, 5, 1e15, 0.25 * i]), "dur": rng.choice([0, 1, 1e6, 0.001]),
+               "args": {"stream": 7, "Collective name": rng.choice(["allreduce", "\x1b"]), "Process Group Ranks": rng.choice(["[0, 1]", "[", ""]),
+                        "Process Group Name": rng.choice(["0", ODD[3]]), "In msg nelems": rng.choice([0, 2 ** 62]), "Group size": 2}}
+              for i in range(600)]
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}, f)
+    return path
+
+
+def damaged(path, to, seed):
+    """The file with some bytes changed, behind the first page."""
+    rng = random.Random(seed)
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    for _ in range(2 + seed):
+        data[rng.randrange(4096, len(data))] = rng.randrange(256)
+    with open(to, "wb") as f:
+        f.write(data)
+    return to
+
+
+def hostile(build, top, run):
+    """Files that somebody made to do harm, or that a disk has spoilt."""
+    path = os.path.join(top, "compare_result_2.csv")
+    with open(path, "w", encoding="utf-8", errors="surrogatepass") as f:
+        f.write("NPU Name,Bench Name,Result\n")
+        for i in range(200):
+            f.write(",".join('"' + ODD[(i + k) % len(ODD)].replace('"', '""') + '"' for k in range(3)) + "\n")
+    yield "odd table", path, []
+    path = os.path.join(top, "odd.db")
+    made = subprocess.run([build + "/msprobe", "import", "-o", path, *(hostile_trace(os.path.join(top, f"odd{r}.json"), r) for r in (0, 1))],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    if made.returncode == 0:
+        yield "odd trace", path, []
+    subprocess.run([build + "/msprobe", "import", run], check=True, stdout=subprocess.DEVNULL)
+    script = os.path.join(top, "no_keys")
+    with open(script, "w", encoding="utf-8"):
+        pass
+    for seed in range(6):  # those that are not refused are shown as far as they go
+        path = damaged(os.path.join(run, "run.db"), os.path.join(top, f"damaged{seed}.db"), seed)
+        opened = subprocess.run([build + "/msprobe", "view", "--script", script, path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if opened.returncode == 0:
+            yield f"damaged run {seed}", path, []
+
+
 def inputs(build, top):
     """(name, path, further words of the command)."""
     run = os.path.join(top, "run")
@@ -166,6 +219,7 @@ def inputs(build, top):
     yield "two runs", run, ["--golden_path", clean]
     yield "table", table(top), []
     yield "curves", monitor(top), []
+    yield from hostile(build, top, run)
     golden = os.path.realpath("../shared/golden")
     for name in ("stat_nan", "cross_a", "tensor_scale", "ranks4", "steps2", "md5_scale", "stat_L1"):
         target, base = os.path.join(golden, name, "target"), os.path.join(golden, name, "golden")

@@ -28,6 +28,13 @@ check 'a path without a command is opened' opens
 check 'a name that is nothing' is "$(said_of ./nothing)" 'msprobe: ./nothing: no such file or directory'
 check 'a script as a program' is "$(said_of run -o out -- ./list.json)" \
     'msprobe run: ./list.json: Permission denied; name its interpreter before it, or make it executable: chmod +x ./list.json'
+tar -czf "$here/dump.tar.gz" -C "$here" dump
+check 'an archive is named, and what unpacks it' is "$(said_of check dump.tar.gz)" \
+    "msprobe check: dump.tar.gz: is a tar archive, which this command does not read; 'tar -xf dump.tar.gz' unpacks it"
+printf '#!/bin/sh\n' >"$here/train.sh"
+check 'a program is named, and what records it' is "$(said_of ./train.sh)" \
+    "msprobe: ./train.sh: is a program, which msprobe does not open; 'msprobe run -- ./train.sh' records it"
+rm "$here/dump.tar.gz" "$here/train.sh"
 kept() { mkdir -p "$here/mine" && ! said_of run -o mine -- ./nothing >/dev/null && [ -d "$here/mine" ]; }
 check 'an empty folder of the user stays' kept
 check 'what is no configuration of a dump' is "$(said_of run -o out --dump list.json -- true)" \
@@ -45,6 +52,13 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         is $? 3 && grep -q 'rank0/dump.json: Permission denied' "$said" && grep -q '96 B  statistics, L0, pytorch' "$said"
     }
     check 'so is a rank of a dump' locked_dump
+    refused() { # COMMAND...: a file that may not be read is no file of another kind
+        (cd "$here" && setpriv --reuid 65534 --clear-groups "$msprobe" "$@" ./locked.json) >"$said" 2>&1
+        is $? 3 && grep -q 'locked.json: Permission denied$' "$said"
+    }
+    printf '{}' >"$here/locked.json" && chmod 600 "$here/locked.json"
+    check 'a file that may not be read, alone' refused
+    check 'a file that may not be read, as a record of memory' refused memory
 else
     echo "skip a rank that may not be read: this needs root and setpriv"
 fi

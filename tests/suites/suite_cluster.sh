@@ -401,4 +401,26 @@ for name, command in commands.items():
 EOF
 )
 check an-interrupt-at-any-moment-leaves-nothing "" "$said"
+
+# An export that was interrupted has written nothing, also no folder with the files of some ranks.
+said=$("$PYTHON" - "$tool" "$top/long" "$top/exported" <<'EOF'
+import os, random, shutil, signal, subprocess, sys, time
+tool, run, out = sys.argv[1:]
+ended = 0
+for form in ("chrome", "perfetto", "csv", "ascend-db", "flight-recorder"):
+    for _ in range(6):
+        shutil.rmtree(out, ignore_errors=True)
+        os.mkdir(out)
+        p = subprocess.Popen([tool, "export", "-f", form, "-o", out + "/x", run], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(random.uniform(0, 0.4))
+        p.send_signal(signal.SIGINT)
+        p.wait(timeout=30)
+        ended += p.returncode == -signal.SIGINT
+        if p.returncode != 0 and os.listdir(out):
+            print(form, "leaves", os.listdir(out))
+if ended == 0:
+    print("no export was interrupted")
+EOF
+)
+check an-interrupted-export-leaves-nothing "" "$said"
 exit $rc

@@ -217,6 +217,19 @@ if [ -d "$tmp/run" ]; then
     screen live-tick "$run" 80x24 '<Tick><Tick>' --live
     screen sql-run "$run" 80x24 '3:sql SELECT rank, events FROM ranks<Enter>'
     screen no-graph "$run" 80x24 '2'
+    # Kernels of a profiler's trace that are collectives; rank 1 starts the second one late.
+    for r in 0 1; do
+        awk -v r=$r 'BEGIN {
+            printf "{\"distributedInfo\":{\"rank\":%d,\"world_size\":2},\"traceEvents\":[", r
+            for (i = 0; i < 3; i++)
+                printf "%s{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce_Sum_f32\",\"pid\":0,\"tid\":7,\"ts\":%d,\"dur\":%d,\"args\":{\"device\":0,\"stream\":7,\"correlation\":%d,\"Collective name\":\"allreduce\",\"In msg nelems\":1024,\"Out msg nelems\":1024,\"dtype\":\"Float\",\"Group size\":2,\"Process Group Name\":\"0\",\"Process Group Ranks\":\"[0, 1]\"}}", i ? "," : "", 1000000 + i * 5000 + (r == 1 && i == 1) * 900, 1100 + (i == 1) * 500 - (r == 1 && i == 1) * 900, i
+            print "]}"
+        }' >"$tmp/nccl$r.json"
+    done
+    "$msprobe" import -o "$tmp/nccl.db" "$tmp/nccl0.json" "$tmp/nccl1.json" >/dev/null || exit 1
+    screen trace-collectives nccl.db 100x24 '4<Tab>'
+    screen trace-collective nccl.db 100x24 '4<Tab><Enter>'
+    screen trace-collective-in-time nccl.db 100x24 '3j..<Enter>'
 else
     echo "skip screens of a run: no $PYTHON to make a capture"
 fi
@@ -232,6 +245,17 @@ if [ -n "$sim" ]; then
     screen sim-path-hidden "$sim" 80x24 '3xXxX'
     screen sim-breakdown "$sim" 80x24 '4<Tab><Tab><Tab>'
     screen sim-breakdown-small "$sim" 40x10 '4<Tab><Tab><Tab>'
+    screen sim-collective "$sim" 100x24 '4<Tab><Enter>'
+    screen sim-collective-by-name "$sim" 100x24 '4/reduce<Enter><Enter>'
+    screen sim-collective-small "$sim" 40x12 '4<Tab><Enter>'
+    screen sim-collective-found "$sim" 100x24 '3/reduce<Enter>n<Enter>'
+    screen sim-collective-let-go "$sim" 100x24 '4<Tab><Enter><Esc>'
+    screen sim-collective-none "$sim" 100x24 '3j.<Enter>'
+    screen sim-call-of-two "$sim" 100x24 '4<Tab>/recv<Enter><Enter>'
+    screen sim-ticks "$sim" 120x24 '4<Tab><Enter>wwwwwwww'
+    screen sim-finding "$sim" 100x24 '<Enter>'
+    "$B/tests/tool_sim" "$tmp/wide" straggler 0.3 1 1 1 12 10 >/dev/null && "$msprobe" import "$tmp/wide" >/dev/null || exit 1
+    screen sim-collective-of-many wide 100x24 '4<Tab><Enter>'
 else
     echo "skip screens of a simulated cluster: no $B/tests/tool_sim"
 fi
@@ -295,6 +319,12 @@ screen matches-saved "$work" 100x24 '2:save-matches<Enter>'
 cp "$tmp/pair.vis.db" "$tmp/again.vis.db"
 screen matches-applied again.vis.db 100x24 '2E:apply-matches work_0_0.vis.config<Enter>/torch.new<Enter>'
 screen matches-elsewhere "$work" 80x24 ':save-matches<Enter>'
+cp "$tmp/work.vis.db" "$tmp/asks.vis.db"
+screen quit-asks asks.vis.db 100x24 '2E/torch.new<Enter>Mqq'
+screen quit-asks-again asks.vis.db 100x24 '2E/torch.new<Enter>Mqqjq'
+screen quit-command-asks asks.vis.db 100x24 '2E/torch.new<Enter>M:q<Enter>'
+screen quit-when-written asks.vis.db 100x24 '2E/torch.new<Enter>M:w!<Enter>:q<Enter>'
+screen quit-anyway asks.vis.db 100x24 '2E/torch.new<Enter>M:q!<Enter>'
 screen match-undone "$work" 100x24 '2EZ/torch.new<Enter>'
 [ -z "$update" ] || exit 0
 [ -z "$UNDER" ] || exit $rc
@@ -309,6 +339,9 @@ words = [e.text for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/20
 assert any('Torch.g.0' in w for w in words), words
 assert all(0 < float(e.get('textLength')) <= 80 * 8.4 for e in tree.parse('$tmp/tree.svg').iter('{http://www.w3.org/2000/svg}text'))
 "; then ok "the picture of a screen is read by others"; else bad "the picture of a screen is read by others"; fi
+if [ -n "$sim" ]; then
+    if "$PYTHON" tests/suites/view_ticks.py "$msprobe" "$tmp/sim"; then ok "no two ticks have one label"; else bad "no two ticks have one label"; fi
+fi
 printf '<Right><Right>s:export %s/table.csv<Enter>' "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$tmp/compare_result_1.csv" >/dev/null
 if "$PYTHON" -c "

@@ -72,18 +72,29 @@ static enum ms_rc print_screen(const struct tui_app *a, struct ms_err *err)
     return rc;
 }
 
+/* Presses the keys of a script, and prints the screen unless they end the viewer. */
+static enum ms_rc press_keys(struct tui_app *a, const struct args *args, struct ms_str script,
+                             struct ms_err *err)
+{
+    int w = 0, h = 0;
+    MS_TRY(read_size(args->size, &w, &h, err));
+    if (memchr(script.p, '\0', script.n) != NULL)
+        return ms_fail(err, MS_E_FORMAT, "%s: is no text, so no script of keys", args->script);
+    MS_TRY(tui_app_script(a, script, w, h, err));
+    if (!a->quit)
+        return print_screen(a, err);
+    ms_cmd_note("view", "a key of %s ended the viewer, so nothing is shown", args->script);
+    return MS_OK;
+}
+
 static enum ms_rc run_script(const struct args *args, struct viz_session *s, struct ms_err *err)
 {
     struct tui_app a;
     struct ms_file script;
-    int w = 0, h = 0;
-    MS_TRY(read_size(args->size, &w, &h, err));
     MS_TRY(ms_file_map(&script, args->script, SCRIPT_MAX, err));
     enum ms_rc rc = tui_app_open(&a, s, args->live ? args->path.items[0] : NULL, args->ascii, err);
     if (rc == MS_OK) {
-        rc = tui_app_script(&a, (struct ms_str){script.p, (uint32_t)script.n}, w, h, err);
-        if (rc == MS_OK && !a.quit)
-            rc = print_screen(&a, err);
+        rc = press_keys(&a, args, (struct ms_str){script.p, (uint32_t)script.n}, err);
         tui_app_close(&a);
     }
     ms_file_unmap(&script);

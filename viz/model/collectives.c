@@ -389,3 +389,50 @@ void viz_collective_free(struct viz_collective *c)
 {
     ms_vec_free(&c->list);
 }
+
+/* ---- one call ------------------------------------------------------------------------- */
+
+static const char CALL_SQL[] = "SELECT name FROM comm_ops WHERE process = ?1 AND start_ns = ?2";
+
+/* Looks in a track for the slice that begins at start_ns and has the name. */
+static enum ms_rc look_in_track(struct viz_call *call, struct mstx_tl *tl, size_t track,
+                                int64_t start_ns, struct ms_str name, bool *found,
+                                struct ms_err *err)
+{
+    mstx_events events = {0};
+    const enum ms_rc rc = mstx_tl_view(tl, track, start_ns, start_ns, 0, &events, err);
+    for (size_t i = 0; rc == MS_OK && i < events.n && !*found; i++) {
+        *found =
+            events.p[i].start_ns == start_ns && ms_str_eq(mstx_tl_text(tl, events.p[i].name), name);
+        *call = (struct viz_call){track, events.p[i]};
+    }
+    ms_vec_free(&events);
+    return rc;
+}
+
+static enum ms_rc look_in_tracks(struct viz_call *call, struct mstx_tl *tl, size_t process,
+                                 int64_t start_ns, struct ms_str name, bool *found,
+                                 struct ms_err *err)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(tl) && !*found; i++) {
+        const struct mstx_track *t = mstx_tl_track(tl, i);
+        if (t->process == process && t->start_ns <= start_ns && start_ns <= t->end_ns)
+            MS_TRY(look_in_track(call, tl, i, start_ns, name, found, err));
+    }
+    return MS_OK;
+}
+
+enum ms_rc viz_call_find(struct viz_call *call, struct mstx_tl *tl, size_t process,
+                         int64_t start_ns, struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool found = false;
+    enum ms_rc rc = MS_OK;
+    MS_TRY(ms_store_prepare(mstx_tl_store(tl), &st, CALL_SQL, err));
+    ms_stmt_i64(st, 1, (int64_t)process + 1);
+    ms_stmt_i64(st, 2, start_ns);
+    while (!found && ms_stmt_next(st, &rc, err))
+        rc = look_in_tracks(call, tl, process, start_ns, ms_stmt_get_str(st, 0), &found, err);
+    ms_stmt_free(st);
+    return rc != MS_OK || found ? rc : ms_fail(err, MS_E_NOTFOUND, "no call begins there");
+}

@@ -72,4 +72,13 @@ enum ms_rc viz_collective_worst(struct viz_collective *c, struct mstx_tl *tl, in
                                 int64_t from_ns, int64_t to_ns, struct ms_err *err) MS_MUST_USE;
 void viz_collective_free(struct viz_collective *c);
 
+/* A communication call as a slice of the timeline. */
+struct viz_call {
+    size_t track; /* index */
+    struct mstx_event slice;
+};
+/* Finds the call that a process (an index) began at start_ns; MS_E_NOTFOUND: none. */
+enum ms_rc viz_call_find(struct viz_call *call, struct mstx_tl *tl, size_t process,
+                         int64_t start_ns, struct ms_err *err) MS_MUST_USE;
+
 #endif

@@ -39,6 +39,10 @@ static const struct words {
     [VIZ_PATH_TENSOR] = {"tensor data", "msprobe parse -d ", ""},
     [VIZ_PATH_CONFIG] = {"the configuration of a dump", "msprobe run --dump ", " -- PROGRAM"},
     [VIZ_PATH_DATABASE] = {"a database of another program", NULL, ""},
+    [VIZ_PATH_TAR] = {"a tar archive", "tar -xf ", ""},
+    [VIZ_PATH_ZIP] = {"a zip archive", "unzip ", ""},
+    [VIZ_PATH_PROGRAM] = {"a program", "msprobe run -- ", ""},
+    [VIZ_PATH_PICTURE] = {"a picture", NULL, ""},
 };
 
 const char *viz_path_what(enum viz_path_kind kind)
@@ -49,6 +53,13 @@ const char *viz_path_what(enum viz_path_kind kind)
 bool viz_path_has_next(enum viz_path_kind kind)
 {
     return words[kind].next != NULL;
+}
+
+const char *viz_path_verb(enum viz_path_kind kind)
+{
+    return kind == VIZ_PATH_TAR || kind == VIZ_PATH_ZIP ? "unpacks it"
+           : kind == VIZ_PATH_PROGRAM                   ? "records it"
+                                                        : "does";
 }
 
 static void put_quoted(const char *path, struct ms_buf *out)
@@ -142,6 +153,49 @@ static enum viz_path_kind kind_by_name(struct ms_str base, struct ms_str head)
     return ms_str_starts(base, MS_STR("compare_result")) ? VIZ_PATH_TABLE : VIZ_PATH_OTHER;
 }
 
+enum { TAR_MAGIC_AT = 257 };
+
+/* Of a compressed file only the name says that there is an archive in it. */
+static bool is_tar(struct ms_str base, struct ms_str head)
+{
+    static const char *const ends[] = {".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar.zst"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (ms_str_ends(base, ms_str_of(ends[i])))
+            return true;
+    }
+    return ms_str_starts(ms_str_sub(head, TAR_MAGIC_AT, head.n), MS_STR("ustar"));
+}
+
+/* A zip archive is a tensor file by its name, or by its member data.pkl, which torch.save writes first. */
+static bool is_plain_zip(struct ms_str base, struct ms_str head)
+{
+    const bool is_named = ms_str_ends(base, MS_STR(".xlsx")) || ms_str_ends(base, MS_STR(".pt")) ||
+                          ms_str_ends(base, MS_STR(".pth"));
+    return ms_str_starts(head, MS_STR("PK\x03\x04")) && !is_named && !has(head, "data.pkl");
+}
+
+/* Finds what no command reads by the first bytes; VIZ_PATH_OTHER: none of these. */
+static enum viz_path_kind kind_of_others(struct ms_str base, struct ms_str head)
+{
+    static const struct {
+        const char *begin;
+        enum viz_path_kind kind;
+    } known[] = {{"\x89PNG", VIZ_PATH_PICTURE},
+                 {"\xff\xd8\xff", VIZ_PATH_PICTURE},
+                 {"GIF8", VIZ_PATH_PICTURE},
+                 {"\x7f"
+                  "ELF",
+                  VIZ_PATH_PROGRAM},
+                 {"#!", VIZ_PATH_PROGRAM}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (ms_str_starts(head, ms_str_of(known[i].begin)))
+            return known[i].kind;
+    }
+    return is_tar(base, head)         ? VIZ_PATH_TAR
+           : is_plain_zip(base, head) ? VIZ_PATH_ZIP
+                                      : VIZ_PATH_OTHER;
+}
+
 static enum viz_path_kind kind_of_bytes(const char *path, struct ms_str head)
 {
     const struct ms_str base = ms_path_base(path);
@@ -154,6 +208,9 @@ static enum viz_path_kind kind_of_bytes(const char *path, struct ms_str head)
         return kind_of_json(base, head);
     if (ms_str_starts(head, MS_STR("MSTXSEG")))
         return VIZ_PATH_RUN;
+    const enum viz_path_kind other = kind_of_others(base, head);
+    if (other != VIZ_PATH_OTHER)
+        return other;
     if (!ms_str_ends(base, MS_STR(".xlsx")) &&
         probe_tensor_sniff(head.p, head.n) != PROBE_FILE_UNKNOWN)
         return VIZ_PATH_TENSOR;

@@ -100,6 +100,8 @@ void viz_place_write(const struct viz_place *p, struct ms_buf *out)
     }
     if (p->track >= 0)
         put_number(out, "track", p->track, &separator);
+    if (p->call != 0)
+        put_number(out, "call", p->call, &separator);
     if (p->golden)
         put_number(out, "golden", 1, &separator);
     put_text(out, "node", p->node, &separator);
@@ -132,11 +134,8 @@ static int64_t *number_slot(struct viz_place *p, struct ms_str key)
     const struct {
         const char *key;
         int64_t *slot;
-    } slots[] = {{"step", &p->step},
-                 {"rank", &p->rank},
-                 {"from", &p->from},
-                 {"to", &p->to},
-                 {"track", &p->track}};
+    } slots[] = {{"step", &p->step}, {"rank", &p->rank},   {"from", &p->from},
+                 {"to", &p->to},     {"track", &p->track}, {"call", &p->call}};
     for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
         if (ms_str_is(key, slots[i].key))
             return slots[i].slot;

@@ -22,6 +22,7 @@ struct viz_place {
     int64_t step, rank;  /* -1: not given */
     int64_t from, to;    /* ns; of the timeline; both 0: not given */
     int64_t track;       /* id; -1: not given */
+    int64_t call;        /* ns: start of a communication call of the track; 0: not given */
     bool golden;         /* node is on the golden side */
     struct ms_str node;  /* "" when not given */
     struct ms_str query; /* search or filter terms; "" when not given */

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <pthread.h>
 
-enum { ROWS_MAX = 20000000 };
+enum { ROWS_MAX = 20000000, STATE_MAX = 64 };
 static const size_t TEXT_MAX = (size_t)2 << 30;
 
 struct viz_sheet {
@@ -188,7 +188,7 @@ static const char *state_of(const struct viz_sheet *s, const struct ms_csv *r)
 {
     if (s->result < 0 || (size_t)s->result >= r->fields.n)
         return "none";
-    const struct ms_str v = r->fields.p[s->result];
+    const struct ms_str v = ms_str_sub(r->fields.p[s->result], 0, STATE_MAX);
     if (ms_str_has_folded(v, MS_STR("error")) || ms_str_has_folded(v, MS_STR("different")) ||
         (v.n == 2 && ms_str_has_folded(v, MS_STR("no"))))
         return "error";

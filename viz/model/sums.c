@@ -30,7 +30,9 @@ static const struct {
                               " FROM tracks t JOIN names n ON n.track = t.id"
                               " WHERE t.kind IN (0, 3) AND t.domain = 'communication'",
                               add_name},
-                             {"SELECT name, op, bytes FROM comm_ops", add_call},
+                             {"SELECT name, op, bytes, process - 1, start_ns, end_ns - start_ns"
+                              " FROM comm_ops",
+                              add_call},
                              {"SELECT op, last_rank, waited_ns FROM joins WHERE last_rank >= 0",
                               add_join}},
     [VIZ_SUM_RANKS] = {{"SELECT process - 1, end_ns - start_ns FROM steps", add_step},
@@ -170,12 +172,42 @@ static struct viz_sum *row_called(struct viz_sums *s, struct ms_str name)
     return NULL;
 }
 
+/* Adds a row for calls that are kernels of a device: these are in no domain of their own. Calls have few names, so
+ * that each is looked up once. */
+static enum ms_rc add_row_called(struct viz_sums *s, struct ms_str name, struct viz_sum **row,
+                                 struct ms_err *err)
+{
+    struct ms_stmt *st;
+    bool found = false;
+    MS_TRY(ms_store_prepare(mstx_tl_store(s->tl), &st, "SELECT id FROM strings WHERE value = ?1",
+                            err));
+    ms_stmt_str(st, 1, name);
+    enum ms_rc rc = ms_stmt_step(st, &found, err);
+    *row =
+        rc == MS_OK && found ? row_of_name(s, (uint32_t)ms_stmt_get_i64(st, 0), MS_STR("")) : NULL;
+    if (found && *row == NULL)
+        rc = ms_no_memory(err);
+    if (*row != NULL)
+        (*row)->is_of_calls = true;
+    ms_stmt_free(st);
+    return rc;
+}
+
 static enum ms_rc add_call(struct viz_sums *s, struct ms_err *err)
 {
-    struct viz_sum *row = row_called(s, ms_stmt_get_str(s->st, 0));
+    const struct ms_str name = ms_stmt_get_str(s->st, 0);
+    struct viz_sum *row = row_called(s, name);
+    if (row == NULL)
+        MS_TRY(add_row_called(s, name, &row, err));
     if (row == NULL)
         return MS_OK;
     row->bytes += ms_stmt_get_i64(s->st, 2);
+    const struct viz_longest call = {(size_t)ms_stmt_get_i64(s->st, 3), ms_stmt_get_i64(s->st, 4),
+                                     ms_stmt_get_i64(s->st, 5)};
+    if (row->is_of_calls)
+        add_times(row, 1, call.length_ns, call.length_ns);
+    if (call.length_ns > row->call.length_ns)
+        row->call = call;
     if (row->op.n == 0)
         row->op = ms_arena_str(s->arena, ms_stmt_get_str(s->st, 1));
     return row->op.p != NULL ? MS_OK : ms_no_memory(err);
@@ -212,13 +244,16 @@ static enum ms_rc add_join(struct viz_sums *s, struct ms_err *err)
 {
     struct viz_sum *row = row_of_op(s, ms_stmt_get_str(s->st, 0));
     int64_t rank = ms_stmt_get_i64(s->st, 1);
+    const int64_t waited = ms_stmt_get_i64(s->st, 2);
     if (row == NULL)
+        return MS_OK;
+    row->joins++;
+    row->waited += waited;
+    if (waited == 0) /* nobody was late */
         return MS_OK;
     int64_t times = count_late(s, row, rank);
     if (times == 0)
         return ms_no_memory(err);
-    row->joins++;
-    row->waited += ms_stmt_get_i64(s->st, 2);
     if (times > row->times) {
         row->times = times;
         row->last = rank;

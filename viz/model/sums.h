@@ -34,10 +34,15 @@ struct viz_sum {
     int64_t count, total, longest; /* times in ns */
     int64_t measured, blame; /* of a rank: steps whose use is known; time others waited for it */
     int64_t use[VIZ_USES];
-    struct ms_str op;      /* of a collective: operation name as in the table joins */
-    int64_t bytes;         /* bytes of its calls */
+    struct ms_str op; /* of a collective: operation name as in the table joins */
+    int64_t bytes;    /* bytes of its calls */
+    bool is_of_calls; /* its times are those of its calls, which are in no domain of their own */
     int64_t joins, waited; /* collectives matched on all ranks; waiting time in them */
     int64_t last, times;   /* the rank that arrived last most often, and how often */
+    struct viz_longest {   /* the longest call of a collective; length_ns 0: none is known */
+        size_t process;    /* index */
+        int64_t start_ns, length_ns;
+    } call;
 };
 
 struct viz_sums {

@@ -123,9 +123,10 @@ struct tui_app {
     char message[TUI_LINE_MAX];
     bool bad; /* the message is an error */
     bool quit, redraw;
-    struct tui_spot edit;     /* what the user's editor is to show next */
-    struct ms_buf copied;     /* text for the terminal's clipboard */
-    int input;                /* the terminal, of which a key ends long work; -1: there is none */
+    bool is_end_asked;    /* the last key was a q that was told of changes that are not written */
+    struct tui_spot edit; /* what the user's editor is to show next */
+    struct ms_buf copied; /* text for the terminal's clipboard */
+    int input;            /* the terminal, of which a key ends long work; -1: there is none */
     char query[TUI_LINE_MAX]; /* what is to be asked; "": nothing */
     bool is_key_spent;        /* the next key has ended a question, and is for nothing else */
 };

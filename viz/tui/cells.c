@@ -151,7 +151,7 @@ int tui_put(struct tui_cells *g, int y, int x, int w, enum tui_token t, struct m
         w = g->w - x;
     if (w <= 0)
         return x;
-    if (tui_text_width(s) <= w)
+    if (tui_fit(s, w) == s.n)
         return put_all(g, y, x, x + w, t, s);
     int at = put_all(g, y, x, x + w - 1, t, s);
     return tui_char(g, y, at, t, ELLIPSIS);
@@ -178,8 +178,22 @@ void tui_put_right(struct tui_cells *g, int y, int x, enum tui_token t, const ch
     tui_puts(g, y, x - w, w, t, z);
 }
 
+/* Drops the beginning of a text that is far longer than w columns, at a boundary of letters. */
+static struct ms_str near_end(struct ms_str s, int w)
+{
+    enum { BYTES = 64 }; /* a column has at most so many bytes, marks above a letter included */
+    const uint32_t most = (uint32_t)(w > 0 ? w : 0) * BYTES + BYTES;
+    if (s.n <= most)
+        return s;
+    s = ms_str_sub(s, s.n - most, s.n);
+    while (s.n != 0 && ((unsigned char)*s.p & 0xC0) == 0x80)
+        s = ms_str_sub(s, 1, s.n);
+    return s;
+}
+
 struct ms_str tui_tail(struct ms_str s, int w)
 {
+    s = near_end(s, w);
     for (int all = tui_text_width(s); all > w;)
         all -= tui_width(tui_take(&s));
     return s;
@@ -206,7 +220,9 @@ struct parts {
 
 static bool take_parts(struct parts *p, struct ms_str s)
 {
-    enum { MOST = sizeof p->s / sizeof *p->s };
+    enum { MOST = sizeof p->s / sizeof *p->s, NAME_MOST = 4096 };
+    if (s.n > NAME_MOST)
+        return false;
     for (p->n = 0; p->n < MOST; p->n++) {
         int64_t dot = ms_str_find(s, '.');
         p->s[p->n] = dot >= 0 ? ms_str_sub(s, 0, (uint32_t)dot) : s;
@@ -243,7 +259,7 @@ int tui_put_name(struct tui_cells *g, int y, int x, int w, enum tui_token t, str
     struct parts parts;
     if (x + w > g->w)
         w = g->w - x;
-    if (w < WORTH_BOTH_ENDS || tui_text_width(s) <= w)
+    if (w < WORTH_BOTH_ENDS || tui_fit(s, w) == s.n)
         return tui_put(g, y, x, w, t, s);
     if (take_parts(&parts, s) && shorten_parts(&parts, w)) {
         for (int i = 0; i < parts.n; i++) {

@@ -77,6 +77,8 @@ static void add_sum(struct viz_sum *to, const struct viz_sum *s)
         to->times = s->times;
         to->last = s->last;
     }
+    if (s->call.length_ns > to->call.length_ns)
+        to->call = s->call;
 }
 
 /* ---- folding --------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
  *
  * The tables use totals computed by import (names, steps); large ones are read in idle time.
  */
+#include "viz/model/collectives.h"
 #include "viz/model/sums.h"
 #include "viz/model/tracks.h"
 #include "viz/tui/app.h"
@@ -243,10 +244,10 @@ static void draw_name(struct tui_app *a, const struct report *r, int y,
 static void put_last(struct tui_cells *g, int y, int end, const struct viz_sum *e)
 {
     char text[48] = "-";
-    if (e->joins != 0)
+    if (e->times != 0)
         snprintf(text, sizeof text, "%" PRId64 " in %2.0f%%", e->last,
                  100.0 * (double)e->times / (double)e->joins);
-    tui_put_right(g, y, end, e->joins != 0 ? TUI_TEXT : TUI_DIM, text);
+    tui_put_right(g, y, end, e->times != 0 ? TUI_TEXT : TUI_DIM, text);
 }
 
 static void draw_collective(struct tui_app *a, const struct report *r, int y,
@@ -385,7 +386,7 @@ static void draw_empty(struct tui_app *a, const struct report *r)
     else
         tui_puts(&a->cells, 4, 1, a->cells.w - 2, TUI_DIM,
                  r->view == TUI_COLLECTIVES
-                     ? "No marks in the domain 'communication': 'msprobe run' records collectives."
+                     ? "No communication was recorded: 'msprobe run' records collectives."
                      : "Nothing was recorded for this.");
 }
 
@@ -489,7 +490,40 @@ static enum ms_rc load_ahead(struct tui_app *a, void *self, bool *more, struct m
 
 /* ---- keys -------------------------------------------------------------------------- */
 
-/* Jumps to the timeline: to the rank of the row, or to the slices with its name. */
+/* The longest call of a row: of the row itself, or of the collective of that name, once those are added up. */
+static struct viz_longest longest_call(const struct report *r, const struct tui_report_row *row)
+{
+    const struct viz_sums *calls = &r->sums[TUI_COLLECTIVES];
+    if (r->view == TUI_RANGES && ms_str_is(row->sum.domain, "communication")) {
+        for (size_t i = 0; calls->done && i < calls->rows.n; i++) {
+            if (calls->rows.p[i].name == row->sum.name)
+                return calls->rows.p[i].call;
+        }
+    }
+    return row->sum.call;
+}
+
+/* Writes the link to a call; what has no slice in the timeline leaves it as it is. */
+static enum ms_rc link_call(struct tui_app *a, const struct viz_longest *longest,
+                            struct viz_place *p, struct ms_err *err)
+{
+    struct viz_call call;
+    if (longest->length_ns == 0)
+        return MS_OK;
+    const enum ms_rc rc =
+        viz_call_find(&call, a->reader.tl, longest->process, longest->start_ns, err);
+    if (rc == MS_E_NOTFOUND) {
+        ms_err_clear(err);
+        return MS_OK;
+    }
+    MS_TRY(rc);
+    p->track = mstx_tl_track(a->reader.tl, call.track)->id;
+    p->call = longest->start_ns;
+    return MS_OK;
+}
+
+/* Jumps to the timeline: to the rank of the row, to the longest call of a collective, or to the slices with the
+ * name of the row. */
 static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_err *err)
 {
     struct viz_place p = viz_place_of(VIZ_TIMELINE);
@@ -503,8 +537,11 @@ static enum ms_rc go_there(struct tui_app *a, const struct report *r, struct ms_
                 ->rank;
     else if (r->view == TUI_RANKS)
         p.rank = mstx_tl_process(a->reader.tl, row->sum.process)->rank;
-    else
+    else {
+        const struct viz_longest longest = longest_call(r, row);
         p.query = mstx_tl_text(a->reader.tl, row->sum.name);
+        MS_TRY(link_call(a, &longest, &p, err));
+    }
     return tui_go_place(a, &p, err);
 }
 
@@ -672,7 +709,7 @@ static void export_collective(struct tui_app *a, const struct viz_sum *e, struct
                   ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                   ",%" PRId64 ",%" PRId64 "\n",
                   e->count, e->total, e->longest, e->bytes, e->joins, e->waited,
-                  e->joins != 0 ? e->last : -1, e->times);
+                  e->times != 0 ? e->last : -1, e->times);
 }
 
 static enum ms_rc export_report(struct tui_app *a, void *self, struct ms_buf *out,
@@ -712,7 +749,7 @@ static const struct tui_hint hints[] = {
     {"tables", NULL, NULL},
     {"↑↓", "move", "move"},
     {"Tab ←→", "the next, previous table", "table"},
-    {"Enter", "show it in the timeline", "in the timeline"},
+    {"Enter", "show it in the timeline; of a collective the longest call", "in the timeline"},
     {"s I", "sort by the next column; turn the order round", "sort"},
     {"c", "fold what is alike into one row, or unfold it", "fold"},
     {"/ n N", "search names, next, previous hit", "search"},

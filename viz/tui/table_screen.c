@@ -118,11 +118,17 @@ static bool repeats_name(const struct table *t, const struct seen *s, size_t row
     return column != t->name && cell.n > 1 && ms_str_eq(cell, cell_of(s, row, t->name));
 }
 
+/* The width of a text as far as a column shows it: a cell may hold a megabyte. */
+static int shown_width(struct ms_str s)
+{
+    return tui_text_width(ms_str_sub(s, 0, tui_fit(s, CELL_MOST)));
+}
+
 static int width_of(const struct table *t, const struct seen *s, int column)
 {
-    int w = tui_text_width(viz_sheet_title(t->sheet, (size_t)column));
+    int w = shown_width(viz_sheet_title(t->sheet, (size_t)column));
     for (size_t i = 0; i < s->n; i++) {
-        const int cell = repeats_name(t, s, i, column) ? 1 : tui_text_width(cell_of(s, i, column));
+        const int cell = repeats_name(t, s, i, column) ? 1 : shown_width(cell_of(s, i, column));
         w = cell > w ? cell : w;
     }
     return w < CELL_LEAST ? CELL_LEAST : w > CELL_MOST ? CELL_MOST : w;
@@ -139,8 +145,8 @@ static bool is_number(struct ms_str s)
 /* Numbers end where their column ends. */
 static void put_cell(struct tui_cells *g, int y, int x, int w, struct ms_str s)
 {
-    const int text = tui_text_width(s);
-    tui_put(g, y, is_number(s) && text <= w ? x + w - text : x, w, TUI_TEXT, s);
+    const bool is_right = s.n <= (uint32_t)w && is_number(s); /* a digit is a byte and a column */
+    tui_put(g, y, is_right ? x + w - (int)s.n : x, w, TUI_TEXT, s);
 }
 
 static void draw_title(struct tui_cells *g, const struct table *t, int x, int w, int column)

@@ -9,12 +9,12 @@
  */
 #include "viz/tui/time_draw.h"
 
+#include "viz/tui/time_meet.h"
 #include "viz/tui/time_replay.h"
 
 #include "probe/base/clock.h"
 #include "probe/base/human.h"
 #include "probe/base/mem.h"
-#include "viz/model/collectives.h"
 #include "viz/model/slice_kind.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { NAME_LEAST = 6, RULER_W = 14 };
+enum { NAME_LEAST = 6, RULER_W = 14, RULER_MAX = MS_HUMAN_MAX + 1 };
 static const float CLOSE = 0.6F, FULL = 0.8F, MOST = 0.65F, GAP = 0.5F, HALF = 0.3F, NEAR = 1.4F;
 
 /* ---- kinds of slices ------------------------------------------------------------------ */
@@ -319,6 +319,18 @@ static struct ms_str label_of(const struct viz_lane *l, int w)
     return cut ? ms_str_sub(l->label, thread.n, l->label.n) : l->label;
 }
 
+/* A lane of a meeting is called after what its rank did there. */
+static void draw_arrival(struct tui_app *a, const struct tui_time *t, int y, int x,
+                         const struct viz_arrival *arrival)
+{
+    char text[TUI_ARRIVAL_MAX];
+    const bool is_culprit = tui_time_is_culprit(t, arrival);
+    tui_time_arrival_text(t, arrival, t->label_w < TUI_LABEL_W, text);
+    if (is_culprit)
+        x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");
+    tui_puts(&a->cells, y, x, t->label_w - x - 1, is_culprit ? TUI_ERROR : TUI_WARNING, text);
+}
+
 static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struct viz_lane *l)
 {
     bool process = l->kind == VIZ_LANE_PROCESS, late = is_straggler(a, t, l);
@@ -329,11 +341,14 @@ static void draw_label(struct tui_app *a, struct tui_time *t, int y, const struc
         x = tui_char(&a->cells, y, x - 1, TUI_ACCENT, '*');
     if (late)
         x = tui_puts(&a->cells, y, x, 2, TUI_ERROR, "! ");
-    tui_put(&a->cells, y, x, t->label_w - x - 1,
-            late      ? TUI_ERROR
-            : process ? TUI_TEXT
-                      : TUI_DIM,
-            label_of(l, t->label_w));
+    if (!process && tui_time_arrival(t, l) != NULL)
+        draw_arrival(a, t, y, x, tui_time_arrival(t, l));
+    else
+        tui_put(&a->cells, y, x, t->label_w - x - 1,
+                late      ? TUI_ERROR
+                : process ? TUI_TEXT
+                          : TUI_DIM,
+                label_of(l, t->label_w));
 }
 
 /* Draws the rows of replays below the slices of a lane, and notes the row of the critical path. */
@@ -461,20 +476,65 @@ static void draw_map(struct tui_app *a, struct tui_time *t, int y)
 
 /* ---- ruler, steps, cursor, selection ----------------------------------------------------- */
 
+/* Writes a time of the ruler: from the start of the run, or from the base where that has too many digits. */
+static const char *ruler_time(const struct tui_time *t, int64_t at, char text[RULER_MAX])
+{
+    char time[MS_HUMAN_MAX];
+    ms_human_time(time, at - t->base);
+    snprintf(text, RULER_MAX, "%s%s", t->has_base && at >= t->base ? "+" : "", time);
+    return text;
+}
+
+/* Tells whether two ticks would have one label. */
+static bool has_equal_ticks(const struct tui_time *t, int64_t from, int64_t step)
+{
+    char text[2][RULER_MAX];
+    ruler_time(t, from, text[0]);
+    for (int64_t at = from + step, i = 1; t->w.first + at <= t->w.to; at += step, i++) {
+        ruler_time(t, at, text[i % 2]);
+        if (strcmp(text[0], text[1]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes a time from the start of the run in seconds, with as many digits as a step needs. */
+static void draw_base(struct tui_app *a, const struct tui_time *t, int y, int64_t step)
+{
+    enum { NS_DIGITS = 9, SECOND = 1000000000 };
+    const uint64_t all = t->base < 0 ? 0 - (uint64_t)t->base : (uint64_t)t->base;
+    uint64_t part = all % SECOND;
+    int digits = NS_DIGITS;
+    for (; digits > 1 && step % 10 == 0; digits--, step /= 10)
+        part /= 10;
+    tui_printf(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "%s%s%" PRIu64 ".%0*" PRIu64 " s",
+               t->label_w < TUI_LABEL_W ? "" : "from ", t->base < 0 ? "-" : "", all / SECOND,
+               digits, part);
+}
+
+/* Draws the ticks. Where they are closer than the digits of their times tell, they count from the first one, whose
+ * time stands before the row below. */
 static void draw_ruler(struct tui_app *a, struct tui_time *t, int y)
 {
     unsigned most = (unsigned)(t->width / RULER_W);
     int64_t step = viz_ruler_step(&t->w, most > 0 ? most : 1);
     int64_t from = (t->w.from - t->w.first) / step * step;
-    char text[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
+    char text[RULER_MAX], length[MS_HUMAN_MAX];
     tui_printf(&a->cells, y, 1, t->label_w - 2, TUI_DIM, "%s wide",
                ms_human_time(length, viz_window_length(&t->w)));
+    t->base = 0;
+    t->has_base = false;
+    t->has_base = has_equal_ticks(t, from, step);
+    if (t->has_base) {
+        t->base = t->w.first + from < t->w.from ? from + step : from;
+        draw_base(a, t, y + 1, step);
+    }
     for (int64_t at = from; t->w.first + at <= t->w.to; at += step) {
         int x = tui_time_column(t, t->w.first + at);
         if (x < 0 || x >= t->width)
             continue;
         x = tui_char(&a->cells, y, t->label_w + x, TUI_DIM, 0x2502);
-        tui_puts(&a->cells, y, x, RULER_W - 2, TUI_DIM, ms_human_time(text, at));
+        tui_puts(&a->cells, y, x, RULER_W - 2, TUI_DIM, ruler_time(t, at, text));
     }
 }
 
@@ -499,8 +559,8 @@ static void draw_steps(struct tui_app *a, struct tui_time *t, int y, int last)
  * without selection. */
 static void draw_now(struct tui_app *a, const struct tui_time *t, int y, int x)
 {
-    char now[MS_HUMAN_MAX];
-    int w = tui_text_width(ms_str_of(ms_human_time(now, t->time - t->w.first)));
+    char now[RULER_MAX];
+    int w = tui_text_width(ms_str_of(ruler_time(t, t->time - t->w.first, now)));
     bool fits_left = x > w, fits_right = x + 2 + w <= t->width;
     if (fits_left && (!fits_right || (t->marked && t->mark > t->time)))
         tui_put_right(&a->cells, y, t->label_w + x - 1, TUI_ACCENT, now);
@@ -596,103 +656,5 @@ enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err)
     draw_steps(a, t, first, last);
     draw_cursor(a, t, first - 1);
     draw_state(a, t);
-    return rc;
-}
-
-/* ---- a collective on all ranks ------------------------------------------------------ */
-
-/* A page with a row for each rank:
- *
- *     rank 2        first  ░░░░░░░░░░░░████  waits 61.2 us
- *     rank 0   +  20.1 us  ····░░░░░░░░████  waits 41.1 us
- *     rank 1  !+  61.2 us  ············████  the others wait for it */
-
-enum { BAR_W = 30, BYTES = 4 };
-
-static int64_t end_of(const struct viz_collective *c)
-{
-    int64_t end = c->list.p[0].end_ns;
-    for (size_t i = 1; i < c->list.n; i++)
-        end = c->list.p[i].end_ns > end ? c->list.p[i].end_ns : end;
-    return end;
-}
-
-static int column_of(int64_t at, int64_t from, int64_t to)
-{
-    return to > from ? (int)((double)(at - from) / (double)(to - from) * BAR_W + 0.5) : 0;
-}
-
-static void put_cells(char *out, size_t *n, const char *cell, int times)
-{
-    for (int i = 0; i < times; i++, *n += strlen(cell))
-        memcpy(out + *n, cell, strlen(cell) + 1);
-}
-
-/* Draws the bar of a rank: not arrived, waiting, transferring. */
-static void put_bar(char out[BAR_W * BYTES + 1], const struct viz_collective *c,
-                    const struct viz_arrival *a)
-{
-    int64_t from = c->list.p[0].start_ns, to = end_of(c);
-    int there = column_of(a->start_ns, from, to), end = column_of(a->end_ns, from, to);
-    int all = column_of(c->list.p[c->list.n - 1].start_ns, from, to);
-    size_t n = 0;
-    all = all < end ? all : end;
-    *out = '\0';
-    put_cells(out, &n, "·", there);
-    put_cells(out, &n, "░", all - there);
-    put_cells(out, &n, "█", end - (all > there ? all : there));
-    put_cells(out, &n, " ", BAR_W - (end > there ? end : there));
-}
-
-static enum ms_rc add_line(struct tui_page *p, const struct viz_collective *c, size_t i,
-                           struct ms_err *err)
-{
-    char bar[BAR_W * BYTES + 1], late[MS_HUMAN_MAX], waits[MS_HUMAN_MAX];
-    const struct viz_arrival *a = &c->list.p[i], *last = &c->list.p[c->list.n - 1];
-    int64_t wait = last->start_ns - a->start_ns;
-    bool straggler = a == last && a->start_ns > c->list.p[0].start_ns;
-    put_bar(bar, c, a);
-    ms_human_time(waits, wait);
-    return tui_page_addf(
-        p, straggler ? TUI_ERROR : TUI_TEXT, err, "rank %-5" PRId64 "%c%c%10s  %s  %s%s", a->rank,
-        straggler ? '!' : ' ', i == 0 ? ' ' : '+',
-        i == 0 ? "first" : ms_human_time(late, a->start_ns - c->list.p[0].start_ns), bar,
-        straggler  ? "the others wait for it"
-        : wait > 0 ? "waits "
-                   : "",
-        straggler || wait <= 0 ? "" : waits);
-}
-
-enum ms_rc tui_time_meet_page(struct tui_page *p, const struct viz_collective *c,
-                              struct ms_err *err)
-{
-    char title[128], bytes[MS_HUMAN_MAX], length[MS_HUMAN_MAX];
-    snprintf(title, sizeof title, "%s on %zu rank%s, %s%s%s", c->op, c->list.n,
-             c->list.n == 1 ? "" : "s", ms_human_time(length, end_of(c) - c->list.p[0].start_ns),
-             c->bytes > 0 ? ", " : "",
-             c->bytes > 0 ? ms_human_bytes(bytes, (uint64_t)c->bytes) : "");
-    enum ms_rc rc = tui_page_open(p, title, err);
-    for (size_t i = 0; rc == MS_OK && i < c->list.n; i++)
-        rc = add_line(p, c, i, err);
-    return rc;
-}
-
-enum ms_rc tui_time_meet(struct tui_app *a, struct tui_time *t, struct ms_err *err)
-{
-    struct viz_collective c;
-    if (!t->has_slice) {
-        tui_say(a, "Go to a call first: . and , lead from slice to slice.");
-        return MS_OK;
-    }
-    uint32_t process = t->tracks.lanes.p[t->slice_lane].process;
-    enum ms_rc rc = viz_collective_read(&c, t->tl, process, t->slice.start_ns, err);
-    if (rc == MS_E_NOTFOUND) {
-        ms_err_clear(err);
-        tui_say(a, "This slice is no collective of several ranks.");
-        return MS_OK;
-    }
-    MS_TRY(rc);
-    rc = tui_time_meet_page(&a->page, &c, err);
-    viz_collective_free(&c);
     return rc;
 }

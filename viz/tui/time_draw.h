@@ -5,19 +5,10 @@
 #ifndef VIZ_TUI_TIME_DRAW_H
 #define VIZ_TUI_TIME_DRAW_H
 
-#include "viz/model/collectives.h"
 #include "viz/tui/time_state.h"
 
 enum tui_token tui_time_token(struct ms_str domain, struct ms_str name, bool stream);
 enum ms_rc tui_time_map_work(struct tui_time *t, bool *more, struct ms_err *err);
 enum ms_rc tui_time_draw(struct tui_app *a, void *self, struct ms_err *err);
-
-/* ---- arrival and waiting times of the ranks of a collective --------------------------- */
-
-/* Opens a page about the collective of the selected slice, or a message why there is none. */
-enum ms_rc tui_time_meet(struct tui_app *a, struct tui_time *t, struct ms_err *err);
-/* Fills the page for a collective already read; its list is not empty. */
-enum ms_rc tui_time_meet_page(struct tui_page *p, const struct viz_collective *c,
-                              struct ms_err *err);
 
 #endif

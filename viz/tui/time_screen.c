@@ -4,6 +4,7 @@
  */
 #include "viz/tui/app.h"
 #include "viz/tui/time_draw.h"
+#include "viz/tui/time_meet.h"
 #include "viz/tui/time_replay.h"
 
 #include "probe/base/clock.h"
@@ -30,6 +31,8 @@ static void close_time(void *self)
     ms_vec_free(&t->map);
     ms_vec_free(&t->replayed);
     ms_vec_free(&t->path_row);
+    ms_vec_free(&t->met);
+    viz_collective_free(&t->meeting);
     mstx_names_free(t->names);
     ms_free(t);
 }
@@ -58,31 +61,13 @@ static void *open_time(struct tui_app *a, struct ms_err *err)
 
 /* ---- windows ----------------------------------------------------------------------- */
 
-static void remember(struct tui_time *t)
-{
-    if (t->undone == TUI_UNDO)
-        memmove(t->undo, t->undo + 1, --t->undone * sizeof *t->undo);
-    t->undo[t->undone++] = t->w;
-}
-
-static void show_window(struct tui_time *t, int64_t from, int64_t to)
-{
-    remember(t);
-    viz_window_show(&t->w, from, to);
-}
-
-static int64_t clamp_time(const struct tui_time *t, int64_t ns)
-{
-    return ns < t->w.from ? t->w.from : ns >= t->w.to ? t->w.to - 1 : ns;
-}
-
 /* Zooms; the cursor keeps its place on the screen. */
 static void zoom(struct tui_time *t, double factor)
 {
     double still = (double)(t->time - t->w.from) / (double)viz_window_length(&t->w);
-    remember(t);
+    tui_time_remember(t);
     viz_window_zoom(&t->w, factor, still >= 0 && still <= 1 ? still : 0.5);
-    t->time = clamp_time(t, t->time);
+    t->time = tui_time_clamp(t, t->time);
 }
 
 /* Pans by whole cells, so that remaining cells do not change. */
@@ -90,7 +75,7 @@ static void pan_window(struct tui_time *t, double share)
 {
     double cells = round(share * t->width);
     viz_window_pan(&t->w, cells / (t->width > 0 ? t->width : 1));
-    t->time = clamp_time(t, t->time);
+    t->time = tui_time_clamp(t, t->time);
 }
 
 static void step_cursor(struct tui_time *t, int by)
@@ -100,17 +85,7 @@ static void step_cursor(struct tui_time *t, int by)
     t->has_slice = false;
     if (t->time < t->w.from || t->time >= t->w.to)
         pan_window(t, by > 0 ? PAN : -PAN);
-    t->time = clamp_time(t, t->time);
-}
-
-/* Makes a time visible, in the middle of the window if it was outside. */
-static void reveal_time(struct tui_time *t, int64_t ns)
-{
-    int64_t half = viz_window_length(&t->w) / 2;
-    t->time = ns;
-    if (ns < t->w.from || ns >= t->w.to)
-        show_window(t, ns - half, ns + half);
-    t->time = clamp_time(t, ns);
+    t->time = tui_time_clamp(t, t->time);
 }
 
 /* ---- slices ------------------------------------------------------------------------ */
@@ -124,14 +99,6 @@ static enum ms_rc need_track(const struct tui_time *t, const struct viz_lane **l
                : ms_fail(err, MS_E_ARG, "choose a track first: j and k go through them");
 }
 
-static void take_slice(struct tui_time *t, const struct mstx_event *ev)
-{
-    t->slice = *ev;
-    t->has_slice = true;
-    t->slice_lane = t->at;
-    reveal_time(t, ev->start_ns);
-}
-
 static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
                            const struct mstx_names *names, struct ms_err *err)
 {
@@ -143,7 +110,7 @@ static enum ms_rc go_slice(struct tui_app *a, struct tui_time *t, bool back,
     MS_TRY(back ? mstx_tl_prev(t->tl, l->track, from, names, &ev, &found, err)
                 : mstx_tl_next(t->tl, l->track, from, names, &ev, &found, err));
     if (found)
-        take_slice(t, &ev);
+        tui_time_take(t, &ev);
     else
         tui_say(a, "no slice %s on this track", back ? "before" : "behind");
     return MS_OK;
@@ -170,7 +137,7 @@ static void end_hit(struct tui_app *a, struct tui_time *t)
         return;
     }
     t->at = t->hit.lane;
-    take_slice(t, &t->hit.best);
+    tui_time_take(t, &t->hit.best);
 }
 
 static enum ms_rc look_in_lane(struct tui_time *t, size_t i, struct ms_err *err)
@@ -244,7 +211,7 @@ static enum ms_rc go_partner(struct tui_app *a, struct tui_time *t, struct ms_er
             t->at = i;
     }
     if (p.found)
-        take_slice(t, &p.event);
+        tui_time_take(t, &p.event);
     else
         tui_say(a, "its other side was not recorded");
     return MS_OK;
@@ -259,7 +226,7 @@ static enum ms_rc go_step(struct tui_app *a, struct tui_time *t, bool back, stru
         tui_say(a, "no step %s the cursor", back ? "before" : "behind");
         return MS_OK;
     }
-    reveal_time(t, s.start_ns);
+    tui_time_reveal(t, s.start_ns);
     t->has_slice = false;
     tui_say(a, "step %" PRIu32, s.number);
     return MS_OK;
@@ -380,25 +347,18 @@ static enum ms_rc open_lane(struct tui_time *t, struct ms_err *err)
 static enum ms_rc pin_slice(struct tui_time *t, struct ms_err *err)
 {
     const struct viz_lane *l;
-    size_t lane;
     MS_TRY(need_track(t, &l, err));
-    lane = t->seen.p[t->at];
-    t->tracks.lanes.p[lane].pinned = !l->pinned;
-    MS_TRY(viz_tracks_seen(&t->tracks, &t->seen, err));
-    for (size_t i = 0; i < t->seen.n; i++) {
-        if (t->seen.p[i] == lane)
-            t->at = i;
-    }
-    return MS_OK;
+    t->tracks.lanes.p[t->seen.p[t->at]].pinned = !l->pinned;
+    return tui_time_arrange(t, err);
 }
 
-/* Zooms to the slice. */
-static void focus_slice(struct tui_time *t)
+/* Enter: a process is opened or closed, the slice of a collective leads to the collective. */
+static enum ms_rc enter_lane(struct tui_app *a, struct tui_time *t, struct ms_err *err)
 {
-    int64_t length = t->has_slice ? t->slice.dur_ns : 0;
-    if (t->has_slice)
-        show_window(t, t->slice.start_ns - length / 8 - 5,
-                    t->slice.start_ns + length + length / 8 + 5);
+    const struct viz_lane *l = tui_time_lane(t);
+    if (l != NULL && l->kind == VIZ_LANE_TRACK && t->has_slice && t->slice_lane == t->at)
+        return tui_time_go_longest(a, t, err);
+    return open_lane(t, err);
 }
 
 static bool window_key(struct tui_time *t, int key)
@@ -424,19 +384,20 @@ static bool window_key(struct tui_time *t, int key)
         pan_window(t, PAN);
         return true;
     case '0':
-        show_window(t, t->w.first - (t->w.last - t->w.first), t->w.last + (t->w.last - t->w.first));
+        tui_time_show(t, t->w.first - (t->w.last - t->w.first),
+                      t->w.last + (t->w.last - t->w.first));
         return true;
     case 'f':
-        focus_slice(t);
+        tui_time_focus(t);
         return true;
     case 'Z':
-        show_window(t, r.from, r.to);
+        tui_time_show(t, r.from, r.to);
         t->marked = false;
         return true;
     case TUI_KEY_BACKSPACE:
         if (t->undone > 0)
             t->w = t->undo[--t->undone];
-        t->time = clamp_time(t, t->time);
+        t->time = tui_time_clamp(t, t->time);
         return true;
     case 'h':
     case TUI_KEY_LEFT:
@@ -478,9 +439,9 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
         t->mark = t->time;
         return MS_OK;
     case TUI_KEY_ESC: /* with nothing to deselect, Esc goes back */
-        *taken = t->marked || t->has_slice;
+        *taken = t->marked || t->has_slice || t->meeting.list.n != 0;
         t->marked = t->has_slice = false;
-        return MS_OK;
+        return tui_time_part(t, err);
     case 'i':
         return open_sums(a, t, err);
     case 'c':
@@ -492,7 +453,7 @@ static enum ms_rc act_key(struct tui_app *a, struct tui_time *t, int key, bool *
     case 'p':
         return pin_slice(t, err);
     case TUI_KEY_ENTER:
-        return open_lane(t, err);
+        return enter_lane(a, t, err);
     case '/':
         tui_ask(a, '/');
         return MS_OK;
@@ -535,6 +496,17 @@ static enum ms_rc time_line(struct tui_app *a, void *self, char kind, struct ms_
 
 /* ---- places ------------------------------------------------------------------------ */
 
+/* Goes to the call that a link names. */
+static enum ms_rc go_linked_call(struct tui_app *a, struct tui_time *t, const struct viz_place *p,
+                                 struct ms_err *err)
+{
+    for (size_t i = 0; i < mstx_tl_track_count(t->tl); i++) {
+        if (mstx_tl_track(t->tl, i)->id == p->track)
+            return tui_time_go_call(a, t, mstx_tl_track(t->tl, i)->process, p->call, err);
+    }
+    return ms_fail(err, MS_E_NOTFOUND, "there is no such track in this run");
+}
+
 static bool is_asked(const struct tui_time *t, const struct viz_lane *l, const struct viz_place *p)
 {
     if (p->track >= 0)
@@ -542,30 +514,44 @@ static bool is_asked(const struct tui_time *t, const struct viz_lane *l, const s
     return p->rank >= 0 && mstx_tl_process(t->tl, l->process)->rank == p->rank;
 }
 
+/* Shows the time of a link. */
+static enum ms_rc show_time_of(struct tui_time *t, const struct viz_place *p, struct ms_err *err)
+{
+    struct mstx_step step;
+    bool found;
+    if (p->to > p->from) {
+        int64_t room = (p->to - p->from) / 10;
+        tui_time_show(t, p->from - room, p->to + room);
+        t->time = p->from;
+    } else if (p->step >= 0) {
+        MS_TRY(tui_time_step_at(t, p->step, &step, &found, err));
+        if (!found)
+            return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this process", p->step);
+        tui_time_show(t, step.start_ns, step.end_ns);
+        t->time = step.start_ns;
+    }
+    return MS_OK;
+}
+
 static enum ms_rc go_to_time(struct tui_app *a, void *self, const struct viz_place *p,
                              struct ms_err *err)
 {
     struct tui_time *t = self;
     size_t i = 0;
+    bool is_there = false;
+    if (p->call != 0)
+        return go_linked_call(a, t, p, err);
+    if (p->rank >= 0 && p->to > p->from)
+        MS_TRY(tui_time_go_worst(a, t, p, &is_there, err));
+    if (is_there)
+        return MS_OK;
     while (i < t->seen.n && !is_asked(t, &t->tracks.lanes.p[t->seen.p[i]], p))
         i++;
     if (i < t->seen.n)
         t->at = i;
     else if (p->rank >= 0 || p->track >= 0)
         return ms_fail(err, MS_E_NOTFOUND, "there is no such rank or track in this run");
-    if (p->to > p->from) {
-        int64_t room = (p->to - p->from) / 10;
-        show_window(t, p->from - room, p->to + room);
-        t->time = p->from;
-    } else if (p->step >= 0) {
-        struct mstx_step step;
-        bool found;
-        MS_TRY(tui_time_step_at(t, p->step, &step, &found, err));
-        if (!found)
-            return ms_fail(err, MS_E_NOTFOUND, "step %" PRId64 " is not in this process", p->step);
-        show_window(t, step.start_ns, step.end_ns);
-        t->time = step.start_ns;
-    }
+    MS_TRY(show_time_of(t, p, err));
     return p->query.n != 0 ? time_line(a, t, '/', p->query, true, err) : MS_OK;
 }
 
@@ -575,7 +561,7 @@ static void move_window(struct tui_time *t, int column)
     int64_t half = viz_window_length(&t->w) / 2;
     int64_t middle = t->w.first + (int64_t)((double)(t->w.last - t->w.first) * column / t->map_w);
     viz_window_show(&t->w, middle - half, middle + half);
-    t->time = clamp_time(t, middle);
+    t->time = tui_time_clamp(t, middle);
 }
 
 /* Handles a click; a drag over tracks selects a time range. */
@@ -586,7 +572,7 @@ static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
     size_t before = t->at;
     if (row > 3 && y == 1 && x >= t->label_w && t->map_w > 0) {
         if (!drag)
-            remember(t);
+            tui_time_remember(t);
         move_window(t, x - t->label_w);
         return false;
     }
@@ -602,7 +588,7 @@ static bool click(struct tui_app *a, void *self, int y, int x, bool drag)
         t->marked = true;
         t->mark = t->time;
     }
-    t->time = clamp_time(t, tui_time_at(t, x - t->label_w));
+    t->time = tui_time_clamp(t, tui_time_at(t, x - t->label_w));
     t->has_slice = false;
     t->marked = t->marked && drag;
     return false;
@@ -640,7 +626,7 @@ static const struct tui_hint hints[] = {
     {"/ n N", "search names, next, previous hit", NULL},
     {"r R", "next, previous rank", NULL},
     {"tracks", NULL, NULL},
-    {"Enter", "open and close a process", NULL},
+    {"Enter", "open or close a process; of a collective: who came last", NULL},
     {"p", "pin a track on top", NULL},
     {"Esc", "let go of slice and selection", NULL},
     {NULL, NULL, NULL},

@@ -73,6 +73,72 @@ int64_t viz_ruler_step(const struct viz_window *w, unsigned most)
     return (least / (1440 * minute) + 1) * 1440 * minute;
 }
 
+/* ---- the window and the slice of a screen ------------------------------------------- */
+
+void tui_time_remember(struct tui_time *t)
+{
+    if (t->undone == TUI_UNDO)
+        memmove(t->undo, t->undo + 1, --t->undone * sizeof *t->undo);
+    t->undo[t->undone++] = t->w;
+}
+
+void tui_time_show(struct tui_time *t, int64_t from, int64_t to)
+{
+    tui_time_remember(t);
+    viz_window_show(&t->w, from, to);
+}
+
+int64_t tui_time_clamp(const struct tui_time *t, int64_t ns)
+{
+    return ns < t->w.from ? t->w.from : ns >= t->w.to ? t->w.to - 1 : ns;
+}
+
+void tui_time_reveal(struct tui_time *t, int64_t ns)
+{
+    int64_t half = viz_window_length(&t->w) / 2;
+    t->time = ns;
+    if (ns < t->w.from || ns >= t->w.to)
+        tui_time_show(t, ns - half, ns + half);
+    t->time = tui_time_clamp(t, ns);
+}
+
+void tui_time_take(struct tui_time *t, const struct mstx_event *ev)
+{
+    t->slice = *ev;
+    t->has_slice = true;
+    t->slice_lane = t->at;
+    tui_time_reveal(t, ev->start_ns);
+}
+
+void tui_time_focus(struct tui_time *t)
+{
+    int64_t length = t->has_slice ? t->slice.dur_ns : 0;
+    if (t->has_slice)
+        tui_time_show(t, t->slice.start_ns - length / 8 - 5,
+                      t->slice.start_ns + length + length / 8 + 5);
+}
+
+enum ms_rc tui_time_arrange(struct tui_time *t, struct ms_err *err)
+{
+    const size_t lane = t->at < t->seen.n ? t->seen.p[t->at] : SIZE_MAX;
+    MS_TRY(viz_tracks_seen(&t->tracks, &t->seen, err));
+    for (size_t i = 0; i < t->seen.n; i++) {
+        if (t->seen.p[i] == lane)
+            t->at = i;
+    }
+    t->at = t->at < t->seen.n ? t->at : 0;
+    return MS_OK;
+}
+
+enum ms_rc tui_time_open(struct tui_time *t, uint32_t process, struct ms_err *err)
+{
+    for (size_t i = 0; i < t->tracks.lanes.n; i++) {
+        struct viz_lane *l = &t->tracks.lanes.p[i];
+        l->open |= l->kind == VIZ_LANE_PROCESS && l->process == process;
+    }
+    return tui_time_arrange(t, err);
+}
+
 enum { MAP_FROM = 16 }; /* screen height from which the map is shown */
 
 int tui_time_top(const struct tui_app *a)

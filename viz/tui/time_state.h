@@ -10,6 +10,7 @@
 
 #include "mstx/conclude/name_totals.h"
 #include "mstx/conclude/steps.h"
+#include "viz/model/collectives.h"
 #include "viz/model/replay.h"
 #include "viz/model/tracks.h"
 #include "viz/tui/app.h"
@@ -40,6 +41,11 @@ int64_t viz_ruler_step(const struct viz_window *w, unsigned most);
 
 enum { TUI_DEPTHS = 4, TUI_UNDO = 32, TUI_LABEL_W = 24, TUI_STEP_LEAST = 6 };
 
+struct tui_met { /* a lane with a call of the meeting */
+    size_t lane, arrival;
+    bool was_pinned; /* before */
+};
+
 struct tui_time {
     struct mstx_tl *tl;
     struct viz_tracks tracks;
@@ -52,8 +58,10 @@ struct tui_time {
     int64_t mark;   /* start of the selection */
     bool marked;
     bool has_slice;
-    size_t slice_lane;        /* lane of the slice selected last */
-    struct mstx_event slice;  /* that slice */
+    size_t slice_lane;             /* lane of the slice selected last */
+    struct mstx_event slice;       /* that slice */
+    struct viz_collective meeting; /* whose ranks are pinned; empty: none */
+    MS_VEC(struct tui_met) met;
     struct mstx_names *names; /* names that match the search; NULL: no search */
     struct {                  /* the search of n or N */
         bool on, back;
@@ -70,8 +78,24 @@ struct tui_time {
     MS_VEC(uint8_t) replayed; /* by track: has such rows; empty until first shown */
     MS_VEC(int) path_row;     /* by track: its row of cells for the critical path; -1: none */
     int label_w, width;       /* at the last frame */
+    int64_t base;             /* from where the ruler counts, from the start of the run */
+    bool has_base;            /* not from the start itself */
 };
 
+/* Keeps the window for Backspace; _show also shows another. */
+void tui_time_remember(struct tui_time *t);
+void tui_time_show(struct tui_time *t, int64_t from, int64_t to);
+/* Returns the time, or the end of the window that is nearer. */
+int64_t tui_time_clamp(const struct tui_time *t, int64_t ns);
+/* Moves the cursor, and the window when the cursor was outside: it is then in the middle. */
+void tui_time_reveal(struct tui_time *t, int64_t ns);
+/* Selects a slice of the lane under the cursor; _focus zooms to it. */
+void tui_time_take(struct tui_time *t, const struct mstx_event *ev);
+void tui_time_focus(struct tui_time *t);
+/* Lists the lanes in sight anew; the cursor stays on its lane, as far as that is in sight. */
+enum ms_rc tui_time_arrange(struct tui_time *t, struct ms_err *err);
+/* Opens a process so that its tracks are in sight. */
+enum ms_rc tui_time_open(struct tui_time *t, uint32_t process, struct ms_err *err);
 /* Returns the column of a time; may be outside of the screen. */
 int tui_time_column(const struct tui_time *t, int64_t ns);
 /* Returns the time at the left edge of a column. */

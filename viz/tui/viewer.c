@@ -214,7 +214,26 @@ static enum ms_rc set_place(struct tui_app *a, const char *text, struct ms_err *
 
 /* ---- commands ----------------------------------------------------------------------- */
 
+/* Ends the viewer; with changes that are not written, only when it is asked for once more. */
+static void end_viewer(struct tui_app *a, const char *again)
+{
+    const uint64_t n = viz_changes_count(a->session);
+    a->quit = n == 0 || a->is_end_asked;
+    a->is_end_asked = true;
+    if (!a->quit)
+        tui_say(a, "%" PRIu64 " change%s not written: :write keeps %s, %s ends without", n,
+                n == 1 ? " is" : "s are", n == 1 ? "it" : "them", again);
+}
+
 static enum ms_rc quit_viewer(struct tui_app *a, const char *text, struct ms_err *err)
+{
+    (void)text;
+    (void)err;
+    end_viewer(a, ":quit!");
+    return MS_OK;
+}
+
+static enum ms_rc quit_anyway(struct tui_app *a, const char *text, struct ms_err *err)
 {
     (void)text;
     (void)err;
@@ -244,9 +263,19 @@ static const struct {
      "keep the pairs matched by hand in a file beside the graph"},
     {"apply-matches", "FILE", tui_tree_apply_matches, "match the pairs of such a file"},
     {"help", NULL, show_help, "this page"},
-    {"quit", NULL, quit_viewer, "end"},
+    {"quit", NULL, quit_viewer, "end, unless pairs matched by hand are not written"},
+    {"quit!", NULL, quit_anyway, "end, and let go of them"},
 };
 enum { COMMANDS = sizeof commands / sizeof *commands };
+
+/* Tells whether a name begins with the word; both end with "!" or none of them does. */
+static bool is_begun(struct ms_str name, struct ms_str word)
+{
+    const struct ms_str bang = MS_STR("!");
+    const bool is_forced = ms_str_ends(word, bang);
+    return is_forced == ms_str_ends(name, bang) &&
+           ms_str_starts(name, ms_str_sub(word, 0, word.n - is_forced));
+}
 
 /* Finds the only command that begins with the word; -1: none or ambiguous. */
 static int find_command(struct ms_str word)
@@ -255,7 +284,7 @@ static int find_command(struct ms_str word)
     for (int i = 0; i < COMMANDS; i++) {
         if (ms_str_is(word, commands[i].name))
             return i;
-        if (word.n != 0 && ms_str_starts(ms_str_of(commands[i].name), word))
+        if (word.n != 0 && is_begun(ms_str_of(commands[i].name), word))
             found = found == -1 ? i : COMMANDS;
     }
     return found < COMMANDS ? found : -1;
@@ -410,7 +439,7 @@ static enum ms_rc type_key(struct tui_app *a, int key, struct ms_err *err)
 static enum ms_rc go_back(struct tui_app *a, struct ms_err *err)
 {
     if (a->at == home_screen(a))
-        a->quit = true;
+        end_viewer(a, "q again");
     else
         return tui_go(a, home_screen(a), NULL, err);
     return MS_OK;
@@ -508,8 +537,10 @@ void tui_app_key(struct tui_app *a, int key)
         a->quit = true;
     if (key == TUI_KEY_NONE || key == TUI_KEY_CLOSED)
         return;
-    if (key != TUI_KEY_TICK)
+    if (key != TUI_KEY_TICK) {
         a->message[0] = '\0';
+        a->is_end_asked = a->is_end_asked && key == 'q';
+    }
     if (route_key(a, key, &err) != MS_OK)
         tui_say_error(a, &err);
 }

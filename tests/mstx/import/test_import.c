@@ -563,20 +563,26 @@ END_TEST
 /* It may be about to have some; it may have lost them. */
 START_TEST(a_process_without_segments_is_a_problem_once_it_is_calm)
 {
-    for (int calm = 0; calm < 2; calm++) {
+    static const struct {
+        time_t since; /* seconds since the folder was changed */
+        bool is_problem;
+    } cases[] = {
+        {0, false}, {1000000, true}, {-20, false}, {-7200, true}}; /* of a server's clock */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct maker m;
         struct mstx_import_result r;
         char empty[160], texts[320], link_name[192];
-        const struct timespec long_ago[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+        const struct timespec changed[2] = {{.tv_sec = time(NULL) - cases[i].since},
+                                            {.tv_sec = time(NULL) - cases[i].since}};
         two_rings(&m);
         snprintf(empty, sizeof empty, "%s/rank_0/host.7.00000007", run);
         ck_assert_int_eq(mkdir(empty, 0755), 0);
         snprintf(texts, sizeof texts, "%s/strings.seg", m.dir);
         snprintf(link_name, sizeof link_name, "%s/strings.seg", empty);
         ck_assert_int_eq(link(texts, link_name), 0);
-        ck_assert_int_eq(calm ? utimensat(AT_FDCWD, empty, long_ago, 0) : 0, 0);
+        ck_assert_int_eq(utimensat(AT_FDCWD, empty, changed, 0), 0);
         struct mstx_tl *tl = open_run(&r);
-        ck_assert_int_eq(has_problem(tl, "has no segments"), calm);
+        ck_assert_int_eq(has_problem(tl, "has no segments"), cases[i].is_problem);
         end(tl);
     }
 }

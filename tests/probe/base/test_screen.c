@@ -43,7 +43,7 @@ START_TEST(rows_of_a_table_are_cut_and_that_is_said)
                             40, 24),
                      "  rank   steps     step     computing  \xe2\x80\xa6\n"
                      "     0       5   379 ms        65 ms   \xe2\x80\xa6\n"
-                     "rows are cut at the width of the terminal; a file gets them whole\n");
+                     "rows are cut at the width of the\nterminal; a file gets them whole\n");
 }
 END_TEST
 

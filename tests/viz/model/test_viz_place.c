@@ -37,6 +37,7 @@ START_TEST(a_place_comes_back_as_it_was_written)
         "overview",
         "graph?step=0&rank=1&node=Functional.linear.3.forward",
         "timeline?from=1700000000000000123&to=1700000000000000456&track=14",
+        "timeline?track=14&call=1700000000000000123",
         "table?step=2&golden=1&node=a%2Fb%20c&q=state%3AE",
         "cluster?rank=63",
     };

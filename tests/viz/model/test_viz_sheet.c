@@ -123,6 +123,30 @@ START_TEST(a_record_of_memory_beside_a_trace_is_not_what_a_folder_is)
 }
 END_TEST
 
+START_TEST(what_no_command_reads_is_named_by_its_first_bytes)
+{
+    static const struct {
+        const char *name, *bytes;
+        enum viz_path_kind kind;
+    } files[] = {{"a.png", "\x89PNG\r\n", VIZ_PATH_PICTURE},
+                 {"a.out",
+                  "\x7f"
+                  "ELF",
+                  VIZ_PATH_PROGRAM},
+                 {"train", "#!/bin/sh\n", VIZ_PATH_PROGRAM},
+                 {"dump.tar.gz", "\x1f\x8b", VIZ_PATH_TAR},
+                 {"dump.zip", "PK\x03\x04....step0/dump.json", VIZ_PATH_ZIP},
+                 {"x.pt", "PK\x03\x04....archive/data.pkl", VIZ_PATH_TENSOR},
+                 {"compare_result.xlsx", "PK\x03\x04....[Content_Types].xml", VIZ_PATH_TABLE},
+                 {"notes", "words", VIZ_PATH_OTHER}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        put_file(files[i].name, files[i].bytes);
+        ck_assert_msg(viz_path_kind_of(path) == files[i].kind, "%s", files[i].name);
+        ck_assert(viz_path_is_read(files[i].kind) == (i == 5 || i == 6));
+    }
+}
+END_TEST
+
 /* A monitor's folder: one curve that ends in step 3, and one that does not. */
 START_TEST(a_curve_says_from_which_step_on_it_has_no_number)
 {
@@ -203,6 +227,7 @@ TEST_MAIN_AROUND(set_up, tear_down, "viz_sheet",
                  a_text_is_taken_with_its_memory_even_when_it_is_no_table,
                  memory_is_a_row_for_each_owner_of_the_peak,
                  a_record_of_memory_beside_a_trace_is_not_what_a_folder_is,
+                 what_no_command_reads_is_named_by_its_first_bytes,
                  a_curve_says_from_which_step_on_it_has_no_number,
                  two_runs_are_a_timeline_and_a_table_of_what_takes_longer,
                  a_run_beside_something_else_is_told_what_both_are)

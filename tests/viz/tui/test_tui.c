@@ -2,7 +2,7 @@
  *
  * The parts of the terminal viewer that need no terminal: cells, keys, pages, lists.
  */
-#include "viz/tui/time_draw.h"
+#include "viz/tui/time_meet.h"
 #include "viz/tui/viewer.h"
 
 #include "tests/support/check.h"
