@@ -137,8 +137,11 @@ START_TEST(a_name_that_is_too_long_leaves_no_memory_behind)
     struct ms_err e = {0};
     char *tmp;
     char path[PATH_MAX];
+    setup();
     memset(path, 'x', sizeof path - 1);
-    for (size_t i = 0; i + 100 < sizeof path; i += 100)
+    const size_t begin = strlen(dir);
+    memcpy(path, dir, begin); /* folders on the way are made */
+    for (size_t i = begin; i + 100 < sizeof path; i += 100)
         path[i] = '/';
     path[sizeof path - 1] = '\0';
     const size_t before = ms_mem_live();
