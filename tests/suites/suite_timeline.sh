@@ -160,7 +160,9 @@ other() {
         says 'is cut off' "$msprobe" report "$tmp/other.json"
 }
 check "a Chrome trace of others, cut off, is read" other
-check "a file that is no trace is refused" says 'byte' "$msprobe" import tests/suites/suite_timeline.sh
+printf 'no trace of any kind\n' >"$tmp/none.txt"
+check "a file that is no trace is refused" says 'byte' "$msprobe" import "$tmp/none.txt"
+check "a program is named as one" says 'is a program' "$msprobe" import tests/suites/suite_timeline.sh
 
 read_only() {
     cp -r "$run" "$tmp/ro" && rm -f "$tmp/ro/run.db" && chmod -R a-w "$tmp/ro" || return 1
