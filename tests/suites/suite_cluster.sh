@@ -382,11 +382,13 @@ for name, command in commands.items():
         time.sleep(random.uniform(0, 0.6))
         if p.poll() is None:
             os.killpg(p.pid, signal.SIGINT)
-        try:
-            p.communicate(timeout=30)
-        except subprocess.TimeoutExpired:  # mpirun of MPICH loses a signal while its processes begin
-            os.killpg(p.pid, signal.SIGINT)
-            p.communicate()
+        # mpirun of MPICH loses a signal while its processes begin, and may lose another
+        for last in (signal.SIGINT, signal.SIGINT, signal.SIGKILL):
+            try:
+                p.communicate(timeout=30)
+                break
+            except subprocess.TimeoutExpired:
+                os.killpg(p.pid, last)
         for _ in range(100):  # those that mpirun started may outlive it a little
             if left():
                 time.sleep(0.1)
