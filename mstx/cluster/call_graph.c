@@ -20,15 +20,15 @@ enum { ITEMS_TOGETHER = 1 << 18 };
 
 struct sorted {
     struct mstx_call_graph *g;
-    const struct mstx_waits *w;
+    struct mstx_waits *w;
     MS_VEC(struct mstx_keyed) item; /* of a window */
     struct mstx_keyed *gate;        /* in order of time; the value is the number of the gate */
     size_t gates, gates_added;
     uint32_t *next;      /* by rank: its first point that is not added */
     uint32_t *node;      /* by point */
     uint32_t *gate_node; /* by gate */
-    uint32_t *wait_at;   /* by point: the first of its waits in `order`; one more than points */
-    uint32_t *order;     /* waits sorted by the point that waits */
+    uint32_t *wait_at;   /* by point: the first of its waits in `source`; one more than points */
+    uint32_t *source;    /* of each wait, by the point that waits */
 };
 
 static int64_t gate_time(const struct sorted *s, size_t gate)
@@ -82,6 +82,7 @@ static bool collect_window(struct sorted *s, uint64_t until)
     return mstx__keyed_sort(s->item.p, s->item.n);
 }
 
+/* Sorts the sources of waits by the point that waits, and frees the waits. */
 static void sort_waits(struct sorted *s)
 {
     const size_t points = s->g->point.n;
@@ -90,10 +91,11 @@ static void sort_waits(struct sorted *s)
     for (size_t i = 0; i < points; i++)
         s->wait_at[i + 1] += s->wait_at[i];
     for (size_t i = s->w->wait.n; i-- > 0;)
-        s->order[--s->wait_at[s->w->wait.p[i].out + 1]] = (uint32_t)i;
+        s->source[--s->wait_at[s->w->wait.p[i].out + 1]] = s->w->wait.p[i].source;
     for (size_t i = 0; i < points; i++)
         s->wait_at[i] = s->wait_at[i + 1];
     s->wait_at[points] = (uint32_t)s->w->wait.n;
+    ms_vec_free(&s->w->wait);
 }
 
 static void add_gate(struct sorted *s, uint32_t gate)
@@ -107,7 +109,7 @@ static void add_gate(struct sorted *s, uint32_t gate)
 static int64_t add_waits(struct sorted *s, uint32_t point, int64_t latest)
 {
     for (uint32_t i = s->wait_at[point]; i < s->wait_at[point + 1]; i++) {
-        const uint32_t source = s->w->wait.p[s->order[i]].source;
+        const uint32_t source = s->source[i];
         const bool is_gate = (source & MSTX_GATE) != 0;
         const int64_t t = is_gate ? gate_time(s, source & ~MSTX_GATE) : s->g->point.p[source].at_ns;
         mstx__deps_after(&s->g->deps,
@@ -153,10 +155,10 @@ static bool sorted_begin(struct sorted *s)
     s->node = ms_calloc(points, sizeof *s->node);
     s->gate_node = ms_calloc(s->gates + 1, sizeof *s->gate_node);
     s->wait_at = ms_calloc(points, sizeof *s->wait_at);
-    s->order = ms_calloc(s->w->wait.n + 1, sizeof *s->order);
+    s->source = ms_calloc(s->w->wait.n + 1, sizeof *s->source);
     s->g->weight = ms_calloc(points, sizeof *s->g->weight);
     if (s->gate == NULL || s->next == NULL || s->node == NULL || s->gate_node == NULL ||
-        s->wait_at == NULL || s->order == NULL || s->g->weight == NULL)
+        s->wait_at == NULL || s->source == NULL || s->g->weight == NULL)
         return false;
     memcpy(s->next, s->g->first.p, s->g->first.n * sizeof *s->next);
     return true;
@@ -190,10 +192,9 @@ static bool add_nodes(struct sorted *s)
     return ok && !s->g->deps.no_memory;
 }
 
-static void build(struct mstx_call_graph *g, const struct mstx_waits *w)
+static void build(struct mstx_call_graph *g, struct mstx_waits *w)
 {
     struct sorted s = {.g = g, .w = w};
-    ms_vec_trim(&g->point);
     g->no_memory |= !sorted_begin(&s) || !add_nodes(&s);
     ms_vec_free(&s.item);
     ms_free(s.gate);
@@ -201,24 +202,35 @@ static void build(struct mstx_call_graph *g, const struct mstx_waits *w)
     ms_free(s.node);
     ms_free(s.gate_node);
     ms_free(s.wait_at);
-    ms_free(s.order);
+    ms_free(s.source);
+}
+
+void mstx__call_graph_cut(struct mstx_call_graph *g, struct mstx_waits *w, mstx_gcalls *calls,
+                          uint32_t ranks, int64_t unsure_ns)
+{
+    *g = (struct mstx_call_graph){0};
+    *w = (struct mstx_waits){0};
+    mstx__call_points(g, calls, ranks);
+    ms_vec_trim(&g->point);
+    find_span(g);
+    if (!g->no_memory)
+        mstx__call_waits(w, g, calls, unsure_ns);
+    g->no_memory |= w->no_memory;
+}
+
+void mstx__call_graph_build(struct mstx_call_graph *g, struct mstx_waits *w)
+{
+    if (!g->no_memory)
+        build(g, w);
+    mstx__call_waits_free(w);
 }
 
 void mstx__call_graph(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks,
                       int64_t unsure_ns)
 {
-    struct mstx_waits w = {0};
-    *g = (struct mstx_call_graph){0};
-    mstx__call_points(g, calls, ranks);
-    find_span(g);
-    if (!g->no_memory)
-        mstx__call_waits(&w, g, calls, unsure_ns);
-    g->no_memory |= w.no_memory;
-    if (!g->no_memory)
-        build(g, &w);
-    ms_vec_free(&w.wait);
-    ms_vec_free(&w.gate_first);
-    ms_vec_free(&w.gate_source);
+    struct mstx_waits w;
+    mstx__call_graph_cut(g, &w, calls, ranks, unsure_ns);
+    mstx__call_graph_build(g, &w);
 }
 
 void mstx__call_graph_free(struct mstx_call_graph *g)

@@ -24,21 +24,28 @@
 struct mstx_gcall {
     int64_t start_ns, end_ns; /* of an asynchronous operation: its start and its completion */
     uint32_t rank;            /* index among the ranks */
-    uint32_t thread;
-    uint32_t group, seq; /* communicator and sequence number; MSTX_NO_SEQ: none */
-    int32_t peer, tag;   /* peer: index of the rank at the other end, or of the root; -1: none */
-    uint32_t polls;      /* of a test or probe: number of polls */
+    uint32_t group, seq;      /* communicator and sequence number; MSTX_NO_SEQ: none */
+    int32_t peer, tag; /* peer: index of the rank at the other end, or of the root; -1: none */
+    /* Millions of calls are in memory at a time: what only makes points shares its place with the points. */
+    union {
+        uint32_t thread; /* until points are made */
+        uint32_t begin;  /* the point at its start */
+    };
+    union {
+        uint32_t polls; /* until points are made; of a test or probe: number of polls */
+        uint32_t done;  /* the point at the end of the interval in which it completed */
+    };
     uint8_t op, lib, flags, log_bytes;
-    uint32_t begin, done; /* points: its start, and the end of the interval in which it completed */
 };
 typedef MS_VEC(struct mstx_gcall) mstx_gcalls;
 
 enum mstx_point_kind { MSTX_POINT_POST, MSTX_POINT_IN, MSTX_POINT_OUT };
-struct mstx_point {
+struct __attribute__((packed, aligned(4))) mstx_point {
     int64_t at_ns;
-    uint32_t rank;
-    uint8_t kind;
+    uint32_t rank : 30;
+    uint32_t kind : 2; /* enum mstx_point_kind */
 };
+#define MSTX_POINT_RANKS_MOST (UINT32_C(1) << 30)
 
 struct mstx_call_graph {
     MS_VEC(struct mstx_point) point; /* by rank, then by time */
@@ -56,7 +63,8 @@ void mstx__call_graph(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ra
                       int64_t unsure_ns);
 void mstx__call_graph_free(struct mstx_call_graph *g);
 
-/* The stages of mstx__call_graph, in order: points of each rank, waits of intervals. */
+/* The stages of mstx__call_graph, in order: points of each rank, waits of intervals, nodes.  The last one needs
+ * no calls, whose memory may be used again. */
 void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks);
 struct mstx_wait {
     uint32_t source, out; /* point `out` waits for `source`: a point, or MSTX_GATE and a gate */
@@ -69,5 +77,10 @@ struct mstx_waits {
 };
 void mstx__call_waits(struct mstx_waits *w, const struct mstx_call_graph *g,
                       const mstx_gcalls *calls, int64_t unsure_ns);
+void mstx__call_waits_free(struct mstx_waits *w);
+/* Makes the points and the waits; mstx__call_graph_build makes the nodes of them, and frees the waits. */
+void mstx__call_graph_cut(struct mstx_call_graph *g, struct mstx_waits *w, mstx_gcalls *calls,
+                          uint32_t ranks, int64_t unsure_ns);
+void mstx__call_graph_build(struct mstx_call_graph *g, struct mstx_waits *w);
 
 #endif

@@ -212,7 +212,7 @@ static uint32_t add_point(struct mstx_call_graph *g, int64_t t, uint32_t rank,
     /* Points of a rank have distinct times, so that their order is the order of time. */
     if (g->point.n > 1 && slot[-1].rank == rank && slot[-1].at_ns >= t)
         t = slot[-1].at_ns + 1;
-    *slot = (struct mstx_point){t, rank, (uint8_t)kind};
+    *slot = (struct mstx_point){t, rank & (MSTX_POINT_RANKS_MOST - 1), kind & 3u};
     return (uint32_t)g->point.n - 1;
 }
 
@@ -273,10 +273,10 @@ static void cut_rank(struct lane *l, uint32_t rank)
     const uint32_t from = (uint32_t)l->g->point.n;
     l->piece.n = l->sign.n = l->done.n = 0;
     l->thread = busiest_thread(l);
-    for (uint32_t i = l->from; i < l->to; i++)
-        l->call[i].begin = l->call[i].done = MSTX_NO_POINT;
     look_at_calls(l);
     cut_calls(l);
+    for (uint32_t i = l->from; i < l->to; i++) /* threads and polls are not needed any more */
+        l->call[i].begin = l->call[i].done = MSTX_NO_POINT;
     put_points(l, rank);
     if (!l->g->no_memory)
         find_done(l, from);
@@ -294,6 +294,7 @@ static bool is_sorted(const mstx_gcalls *calls)
 void mstx__call_points(struct mstx_call_graph *g, mstx_gcalls *calls, uint32_t ranks)
 {
     struct lane l = {.g = g, .call = calls->p};
+    ms_assert(ranks < MSTX_POINT_RANKS_MOST);
     g->no_memory |= !ms_vec_reserve(&g->thread, ranks);
     if (!is_sorted(calls))
         qsort(calls->p, calls->n, sizeof *calls->p, by_rank_and_start);

@@ -439,3 +439,10 @@ void mstx__call_waits(struct mstx_waits *w, const struct mstx_call_graph *g,
     ms_vec_free(&collective);
     ms_vec_free(&m.law);
 }
+
+void mstx__call_waits_free(struct mstx_waits *w)
+{
+    ms_vec_free(&w->wait);
+    ms_vec_free(&w->gate_first);
+    ms_vec_free(&w->gate_source);
+}

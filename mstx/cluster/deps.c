@@ -123,6 +123,14 @@ static void start_of(const struct mstx_deps *d, const struct lanes *l, size_t v,
     }
 }
 
+/* Returns the lane in which an operation has its other weight; MSTX_LANES and above: none. */
+static uint32_t lane_of(const struct mstx_scenarios *x, uint32_t op)
+{
+    if (x->few != NULL)
+        return x->few[op] != MSTX_NO_FEW ? x->few[op] - x->first : MSTX_LANES;
+    return x->class_of != NULL ? x->class_of[op] - x->first : MSTX_LANES;
+}
+
 void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
                        const struct mstx_scenarios *x, double *t, double end[MSTX_LANES])
 {
@@ -132,15 +140,16 @@ void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
     for (size_t v = from; v < to; v++) {
         double *at = times_of(&l, v);
         const uint32_t op = d->op.p[v];
-        const double base = op != MSTX_NO_OP ? x->base[op] : 0;
+        const bool is_swapped = op != MSTX_NO_OP && x->is_alone && x->few[op] != MSTX_NO_FEW;
+        const double base = op != MSTX_NO_OP ? (is_swapped ? x->other : x->base)[op] : 0;
         double start[MSTX_LANES];
         start_of(d, &l, v, start);
         for (int k = 0; k < MSTX_LANES; k++)
             at[k] = start[k] + base;
-        if (op != MSTX_NO_OP && x->class_of != NULL) {
-            const uint32_t lane = x->class_of[op] - x->first;
+        if (op != MSTX_NO_OP) {
+            const uint32_t lane = lane_of(x, op);
             if (lane < MSTX_LANES)
-                at[lane] = start[lane] + x->other[op];
+                at[lane] = start[lane] + (is_swapped ? x->base : x->other)[op];
         }
         for (int k = 0; k < MSTX_LANES; k++)
             end[k] = at[k] > end[k] ? at[k] : end[k];
@@ -191,32 +200,85 @@ void mstx__deps_replay_two(const struct mstx_deps *d, size_t from, size_t to,
     end[1] = b_end;
 }
 
-static size_t latest_node(const double *t, size_t n)
+/* The times of nodes: of a replay, or of the operations. */
+struct node_times {
+    const struct mstx_deps *d;
+    const double *t; /* of the nodes from `from` on; NULL: `time` tells them */
+    size_t from;
+    mstx_op_time *time;
+    const void *ctx;
+};
+
+/* Returns the time of a node.  A gate opens with the latest of its operations. */
+static double time_of_node(const struct node_times *n, size_t v)
 {
-    ms_assert(n != 0);
-    size_t best = 0;
-    for (size_t v = 1; v < n; v++)
-        best = t[v] > t[best] ? v : best;
+    if (n->t != NULL)
+        return n->t[v - n->from];
+    if (n->d->op.p[v] != MSTX_NO_OP)
+        return n->time(n->ctx, n->d->op.p[v]);
+    double latest = 0;
+    for (uint32_t i = n->d->first.p[v]; i < n->d->first.p[v + 1]; i++) {
+        const uint32_t op = n->d->op.p[n->d->pred.p[i]];
+        ms_assert(op != MSTX_NO_OP);
+        const double t = n->time(n->ctx, op);
+        latest = t > latest ? t : latest;
+    }
+    return latest;
+}
+
+static size_t latest_node(const struct node_times *n, size_t from, size_t to)
+{
+    ms_assert(from < to);
+    size_t best = from;
+    double latest = time_of_node(n, from);
+    for (size_t v = from + 1; v < to; v++) {
+        const double t = time_of_node(n, v);
+        best = t > latest ? v : best;
+        latest = t > latest ? t : latest;
+    }
     return best;
+}
+
+/* Returns the latest of the predecessors of a node, which has some. */
+static size_t latest_before(const struct node_times *n, size_t v)
+{
+    const uint32_t begin = n->d->first.p[v], end = n->d->first.p[v + 1];
+    size_t next = n->d->pred.p[begin];
+    double latest = begin + 1 < end ? time_of_node(n, next) : 0;
+    for (uint32_t i = begin + 1; i < end; i++) {
+        const double t = time_of_node(n, n->d->pred.p[i]);
+        next = t > latest ? n->d->pred.p[i] : next;
+        latest = t > latest ? t : latest;
+    }
+    return next;
+}
+
+static size_t critical_path(const struct node_times *times, size_t from, size_t to, uint32_t *path)
+{
+    const struct mstx_deps *d = times->d;
+    size_t n = 0;
+    if (from == to)
+        return 0;
+    for (size_t v = latest_node(times, from, to);; v = latest_before(times, v)) {
+        if (d->op.p[v] != MSTX_NO_OP)
+            path[n++] = d->op.p[v];
+        if (d->first.p[v] == d->first.p[v + 1])
+            return n;
+    }
 }
 
 size_t mstx__deps_critical(const struct mstx_deps *d, size_t from, size_t to, const double *t,
                            uint32_t *path)
 {
-    size_t n = 0;
-    if (from == to)
-        return 0;
-    for (size_t v = from + latest_node(t, to - from);;) {
-        const uint32_t begin = d->first.p[v], end = d->first.p[v + 1];
-        if (d->op.p[v] != MSTX_NO_OP)
-            path[n++] = d->op.p[v];
-        if (begin == end)
-            return n;
-        size_t next = d->pred.p[begin];
-        for (uint32_t i = begin + 1; i < end; i++)
-            next = t[d->pred.p[i] - from] > t[next - from] ? d->pred.p[i] : next;
-        v = next;
-    }
+    const struct node_times times = {.d = d, .t = t, .from = from};
+    return critical_path(&times, from, to, path);
+}
+
+size_t mstx__deps_critical_known(const struct mstx_deps *d, size_t from, size_t to,
+                                 mstx_op_time *time, const void *ctx, uint32_t *path)
+{
+    const struct node_times times = {.d = d, .time = time, .ctx = ctx};
+    return critical_path(&times, from, to, path);
 }
 
 /* ---- topological order --------------------------------------------------------- */

@@ -46,11 +46,14 @@ void mstx__deps_trim(struct mstx_deps *d);
 
 /* A replay of several scenarios at once, each in its own SIMD lane.  Lane k uses the weights
  * `other` for operations of class first + k and the weights `base` for all others. */
-enum { MSTX_LANES = 8 };
+enum { MSTX_LANES = 8, MSTX_NO_FEW = 255 };
 struct mstx_scenarios {
     const double *base, *other; /* ns, by operation */
     const uint32_t *class_of;   /* by operation; NULL: no operation has a class */
     uint32_t first;
+    const uint8_t *few; /* the same as class_of for fewer than MSTX_NO_FEW classes; or NULL */
+    bool
+        is_alone; /* operations with a class in `few` have the weight `base` in their own lane alone */
     const uint32_t *slot; /* by node: the place of its times in t; NULL: one node after the other */
 };
 /* Replays the nodes [from, to), which have no predecessors before `from`.  t has room for
@@ -61,6 +64,18 @@ void mstx__deps_replay(const struct mstx_deps *d, size_t from, size_t to,
  * registers to variables.  A graph of 4 million nodes of 1,024 ranks needs a few thousand slots, so the times
  * of a replay take 0.3 MB instead of 270.  Returns the number of slots; SIZE_MAX: out of memory. */
 size_t mstx__deps_slots(const struct mstx_deps *d, uint32_t *slot);
+/* Replays the next node in one scenario, whose times are in slots; returns its time. */
+static inline double mstx__deps_replay_node(const struct mstx_deps *d, size_t node,
+                                            const double *weight, const uint32_t *slot, double *t)
+{
+    const uint32_t op = d->op.p[node], stop = d->first.p[node + 1];
+    double start = 0;
+    for (uint32_t i = d->first.p[node]; i < stop; i++) {
+        const double of = t[slot[d->pred.p[i]]];
+        start = of > start ? of : start;
+    }
+    return t[slot[node]] = start + (op != MSTX_NO_OP ? weight[op] : 0);
+}
 /* Replays the nodes in one scenario; returns the latest time.  t has room for one time of each
  * node. */
 double mstx__deps_replay_one(const struct mstx_deps *d, size_t from, size_t to,
@@ -74,6 +89,10 @@ void mstx__deps_replay_two(const struct mstx_deps *d, size_t from, size_t to,
  * each node. */
 size_t mstx__deps_critical(const struct mstx_deps *d, size_t from, size_t to, const double *t,
                            uint32_t *path);
+/* Does the same where a replay gives the operations known times, without room for the times of all nodes. */
+typedef double mstx_op_time(const void *ctx, uint32_t op);
+size_t mstx__deps_critical_known(const struct mstx_deps *d, size_t from, size_t to,
+                                 mstx_op_time *time, const void *ctx, uint32_t *path);
 
 /* Operations and edges in any order, from which nodes in topological order are made.  Operations
  * that meet start together, when the last of them may start. */

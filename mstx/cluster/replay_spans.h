@@ -39,15 +39,27 @@ struct mstx_replayed {
     const double *recorded, *ideal; /* by operation, ns */
     size_t lanes, steps;
     bool
-        is_chained; /* the operations of a lane follow each other without gaps, so a gap is waiting */
+        is_chained; /* the operations of a lane follow each other without gaps, so a gap is waiting,
+                     * and a replay of the recorded durations gives the recorded times */
     struct mstx_span_op (*op)(const void *ctx, uint32_t op);
     const void *ctx;
 };
 
 /* Appends the critical path of the recorded durations, in order of time.  Returns false when out of memory. */
 bool mstx__critical_spans(const struct mstx_replayed *r, mstx_spans *to);
+/* What all lanes of the timeline with ideal durations share. */
+struct mstx_ideal_replay {
+    const struct mstx_replayed *r;
+    uint32_t *slot; /* by node: the place of its time in t */
+    double *t;
+    int64_t *real; /* by step: its recorded start */
+    double *at;    /* by step: its start in the replay */
+};
+/* Replays the ideal durations; false: out of memory. */
+bool mstx__ideal_begin(struct mstx_ideal_replay *w, const struct mstx_replayed *r);
+void mstx__ideal_end(struct mstx_ideal_replay *w);
 /* Appends the timeline of the lanes [first, end) with ideal durations, lane by lane.  A timeline of millions of
  * spans is drawn some lanes at a time, so that not all of it is in memory.  Returns false when out of memory. */
-bool mstx__ideal_spans(const struct mstx_replayed *r, size_t first, size_t end, mstx_spans *to);
+bool mstx__ideal_spans(struct mstx_ideal_replay *w, size_t first, size_t end, mstx_spans *to);
 
 #endif

@@ -274,14 +274,14 @@ static bool begin(struct causes *c)
            c->is_named != NULL;
 }
 
-static bool find_causes(struct causes *c, const mstx_gcalls *calls,
-                        const struct mstx_step_times *steps, const struct mstx_thread_use *use)
+static bool find_causes(struct causes *c, const struct mstx_call_steps *steps,
+                        const struct mstx_thread_use *use)
 {
     if (!begin(c))
         return false;
     c->throttled = use->throttled.n == c->wall->ranks ? use->throttled.p : NULL;
     sum_up(c);
-    mstx__waiters_judge(c->calm, c->g, c->weight, calls, steps);
+    mstx__waiters_judge(c->calm, c->g, c->weight, steps);
     if (c->calm->no_memory)
         return false;
     for (size_t i = 0; i < c->calm->list.n; i++)
@@ -294,16 +294,25 @@ static bool find_causes(struct causes *c, const mstx_gcalls *calls,
 }
 
 void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
-                   const mstx_gcalls *calls, const struct mstx_step_times *steps,
+                   const mstx_gcalls *calls, const struct mstx_step_times *known,
                    const struct mstx_thread_use *use)
+{
+    struct mstx_call_steps steps;
+    mstx__call_steps(&steps, g, calls, known);
+    mstx__waiters_of_steps(w, g, &steps, use);
+    mstx__call_steps_free(&steps);
+}
+
+void mstx__waiters_of_steps(struct mstx_waiters *w, const struct mstx_call_graph *g,
+                            const struct mstx_call_steps *steps, const struct mstx_thread_use *use)
 {
     struct mstx_waiters calm = {0};
     struct causes c = {.wall = w, .calm = &calm, .g = g, .use = use};
-    mstx__waiters_judge(w, g, g->weight, calls, steps);
+    mstx__waiters_judge(w, g, g->weight, steps);
     if (w->no_memory || w->list.n == 0)
         return;
     if (use != NULL && mstx__use_is_known(use, w->ranks))
-        w->no_memory = !find_causes(&c, calls, steps, use);
+        w->no_memory = !find_causes(&c, steps, use);
     if (!w->no_memory)
         mstx__waiters_share(w, g);
     mstx__waiters_free(&calm);

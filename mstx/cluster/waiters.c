@@ -6,8 +6,6 @@
 
 #include "mstx/cluster/rows.h"
 
-#include "mstx/format/comm.h"
-
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
@@ -52,7 +50,6 @@ static const double SAVED_LEAST = 0.002;
 /* Shorter jobs are not judged. */
 static const double JOB_LEAST_NS = 0.3e9;
 enum { CANDIDATES = 32 };
-enum { STEPS_LEAST = 15, STEPS_MOST = 400, WINDOWS = 40, PERIOD_MOST = 200 };
 enum { AROUND = 2, NEAR = 2 * AROUND + 1 };
 
 struct candidate {
@@ -71,10 +68,11 @@ struct judge {
     const double *weight; /* by point: its weight, with or without run delay */
     double *reference;    /* ranks x steps: work of the other ranks, at most the rank's own */
     double *healed;       /* by point */
+    bool is_shared;       /* only the candidates are healed */
     struct candidate *candidate; /* greatest excess first */
     uint32_t candidates;
-    uint32_t *class; /* by point: index of its rank among the candidates */
-    bool *serves;    /* by rank: it receives from any source (MPI_ANY_SOURCE) in most steps */
+    uint8_t *class; /* by point: index of its rank among the candidates, or MSTX_NO_FEW */
+    bool *serves;   /* by rank: it receives from any source (MPI_ANY_SOURCE) in most steps */
     struct step_work *around;     /* work of a step and of those around it, sorted */
     uint32_t *own_at, *own_count; /* by rank: places in it of its own work */
     uint32_t around_count;
@@ -88,132 +86,14 @@ struct judge {
 
 /* ---- steps ------------------------------------------------------------------------- */
 
-/* Returns a hash of a call that is the same for the same call in the next step. */
-static uint64_t token_of(const struct mstx_gcall *c)
-{
-    uint64_t h = (uint64_t)c->op << 32 | (uint64_t)c->log_bytes << 24 | (c->flags & MSTX_CF_ASYNC);
-    h = (h ^ c->group) * 0x9E3779B97F4A7C15u;
-    h = (h ^ (uint32_t)c->tag) * 0x9E3779B97F4A7C15u;
-    return (c->flags & MSTX_CF_ANY) != 0 ? h : (h ^ (uint32_t)c->peer) * 0x9E3779B97F4A7C15u;
-}
-
-struct sequence {
-    MS_VEC(uint64_t) token;
-    MS_VEC(int64_t) at;
-};
-
-static void collect_sequence(const mstx_gcalls *calls, size_t *at, uint32_t rank,
-                             struct sequence *s, bool *no_memory)
-{
-    s->token.n = s->at.n = 0;
-    for (; *at < calls->n && calls->p[*at].rank == rank; ++*at) {
-        const struct mstx_gcall *c = &calls->p[*at];
-        if (c->begin == MSTX_NO_POINT)
-            continue;
-        uint64_t *token = ms_vec_push(&s->token);
-        int64_t *t = ms_vec_push(&s->at);
-        if (token == NULL || t == NULL) {
-            *no_memory = true;
-            return;
-        }
-        *token = token_of(c);
-        *t = c->start_ns;
-    }
-}
-
-/* Returns the smallest period after which at least 80 % of the calls recur, 0 when there is
- * none. */
-static uint32_t period_of(const struct sequence *s)
-{
-    enum { LOOKED_AT = 20000 };
-    const size_t n = s->token.n < LOOKED_AT ? s->token.n : LOOKED_AT;
-    for (size_t p = 1; p <= PERIOD_MOST && 4 * p <= n; p++) {
-        size_t same = 0;
-        for (size_t i = 0; i + p < n; i++)
-            same += s->token.p[i] == s->token.p[i + p];
-        if (5 * same >= 4 * (n - p))
-            return (uint32_t)p;
-    }
-    return 0;
-}
-
-static int64_t rank_end(const struct mstx_call_graph *g, uint32_t rank)
-{
-    return g->first.p[rank + 1] != g->first.p[rank] ? g->point.p[g->first.p[rank + 1] - 1].at_ns
-                                                    : g->end_ns;
-}
-
-/* Cuts the calls of a rank into steps of a period; returns their number. */
-static uint32_t steps_of_sequence(const struct sequence *s, uint32_t period, int64_t end,
-                                  uint32_t wanted, int64_t *to)
-{
-    const uint32_t steps = period != 0 ? (uint32_t)(s->token.n / period) : 0;
-    const uint32_t joined = wanted != 0 ? (steps + wanted - 1) / wanted : 1;
-    if (to == NULL || wanted == 0)
-        return steps;
-    for (uint32_t k = 0; k < wanted; k++) {
-        const size_t at = (size_t)k * joined * period;
-        to[k] = at < s->at.n ? s->at.p[at] : end;
-    }
-    to[wanted] = end;
-    return steps;
-}
-
-/* Finds steps by periods, when the numbers of periods of all ranks are about equal. */
-static uint32_t find_periods(struct judge *j, const mstx_gcalls *calls)
-{
-    struct sequence s = {0};
-    uint32_t least = UINT32_MAX, most = 0, wanted = 0;
-    for (int pass = 0; pass < 2 && !j->w->no_memory; pass++) {
-        size_t at = 0;
-        for (uint32_t r = 0; r < j->w->ranks; r++) {
-            collect_sequence(calls, &at, r, &s, &j->w->no_memory);
-            int64_t *to = pass != 0 ? j->w->step_at + (size_t)r * (wanted + 1) : NULL;
-            const uint32_t n = steps_of_sequence(&s, period_of(&s), rank_end(j->g, r), wanted, to);
-            least = n < least ? n : least;
-            most = n > most ? n : most;
-        }
-        if (pass == 0 && (least < STEPS_LEAST || most > least + 1))
-            break;
-        if (pass == 0) {
-            wanted =
-                least > STEPS_MOST ? (least + 1) / ((least + STEPS_MOST - 1) / STEPS_MOST) : least;
-            j->w->step_at = ms_calloc((size_t)j->w->ranks * (wanted + 1), sizeof *j->w->step_at);
-            j->w->no_memory |= j->w->step_at == NULL;
-        }
-    }
-    ms_vec_free(&s.token);
-    ms_vec_free(&s.at);
-    return wanted;
-}
-
-static uint32_t cut_windows(struct judge *j)
-{
-    const int64_t whole = j->g->end_ns - j->g->start_ns;
-    j->w->step_at = ms_calloc((size_t)j->w->ranks * (WINDOWS + 1), sizeof *j->w->step_at);
-    j->w->no_memory |= j->w->step_at == NULL;
-    for (size_t i = 0; j->w->step_at != NULL && i < (size_t)j->w->ranks * (WINDOWS + 1); i++)
-        j->w->step_at[i] = j->g->start_ns + whole / WINDOWS * (int64_t)(i % (WINDOWS + 1));
-    return WINDOWS;
-}
-
-static uint32_t copy_steps(struct judge *j, const struct mstx_step_times *steps)
+static bool copy_steps(struct judge *j, const struct mstx_call_steps *steps)
 {
     const size_t n = (size_t)j->w->ranks * (steps->steps + 1);
-    j->w->step_at = ms_calloc(n, sizeof *j->w->step_at);
-    j->w->no_memory |= j->w->step_at == NULL;
+    j->w->steps = steps->steps;
+    j->w->step_at = ms_alloc(n * sizeof *j->w->step_at);
     if (j->w->step_at != NULL)
         memcpy(j->w->step_at, steps->at_ns, n * sizeof *j->w->step_at);
-    return steps->steps;
-}
-
-static void find_steps(struct judge *j, const mstx_gcalls *calls,
-                       const struct mstx_step_times *steps)
-{
-    uint32_t n = steps->steps >= STEPS_LEAST ? copy_steps(j, steps) : find_periods(j, calls);
-    if (n == 0 && !j->w->no_memory)
-        n = cut_windows(j);
-    j->w->steps = n;
+    return j->w->step_at != NULL;
 }
 
 /* Assigns each point, with the local work or interval before it, to the step of its time; the first
@@ -250,19 +130,12 @@ static bool is_measure(const struct judge *j, uint32_t of, uint32_t rank)
     return of != rank && may_measure(j, of, j->serves[rank]);
 }
 
-static bool find_servers(struct judge *j, const mstx_gcalls *calls)
+static bool find_servers(struct judge *j, const struct mstx_call_steps *steps)
 {
-    uint32_t *count = ms_calloc(j->w->ranks + 1, sizeof *count);
     j->serves = ms_calloc(j->w->ranks + 1, sizeof *j->serves);
-    for (size_t i = 0; count != NULL && i < calls->n; i++) {
-        const struct mstx_gcall *c = &calls->p[i];
-        count[c->rank] += c->op == MSTX_COMM_RECV && (c->flags & MSTX_CF_ANY) != 0;
-    }
-    for (uint32_t r = 0; count != NULL && j->serves != NULL && r < j->w->ranks; r++)
-        j->serves[r] = 2 * count[r] >= j->w->steps;
-    const bool ok = count != NULL && j->serves != NULL;
-    ms_free(count);
-    return ok;
+    for (uint32_t r = 0; j->serves != NULL && r < j->w->ranks; r++)
+        j->serves[r] = 2 * steps->from_any[r] >= j->w->steps;
+    return j->serves != NULL;
 }
 
 static int by_work(const void *pa, const void *pb)
@@ -376,33 +249,54 @@ static void heal_by_shift(struct judge *j, const double *shift)
     }
 }
 
-static double replay(struct judge *j, const double *weight)
+/* Returns the time of the job in a replay; sets span to that of the judged steps.  What a program does before,
+ * such as loading its libraries, does not make a slow rank less slow. */
+static double replay(struct judge *j, const double *weight, double *span)
 {
-    return mstx__deps_replay_one(&j->g->deps, 0, mstx__deps_count(&j->g->deps), weight, j->t);
-}
-
-/* Returns the time of the judged steps in the last replay.  What a program does before, such as loading its
- * libraries, does not make a slow rank less slow. */
-static double span_of_steps(const struct judge *j)
-{
-    double from = INFINITY, to = 0;
+    double from = INFINITY, to = 0, end = 0;
     for (size_t v = 0; v < mstx__deps_count(&j->g->deps); v++) {
         const uint32_t point = j->g->deps.op.p[v];
+        const double t = mstx__deps_replay_node(&j->g->deps, v, weight, j->slot, j->t);
+        end = t > end ? t : end;
         if (point == MSTX_NO_OP || j->w->step[point] == UINT32_MAX)
             continue;
-        from = j->t[v] < from ? j->t[v] : from;
-        to = j->t[v] > to ? j->t[v] : to;
+        from = t < from ? t : from;
+        to = t > to ? t : to;
     }
-    return to > from ? to - from : 1;
+    *span = to > from ? to - from : 1;
+    return end;
 }
 
-/* Replays the job once for each of the candidates from `first` on: its points have the weights
- * `other`, all other points the weights `base`. */
-static void replay_each(struct judge *j, const double *base, const double *other, uint32_t first,
-                        double end[MSTX_LANES])
+static void replay_lanes(struct judge *j, const struct mstx_scenarios *x, double end[MSTX_LANES])
 {
-    const struct mstx_scenarios x = {base, other, j->class, first, j->slot};
-    mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), &x, j->t, end);
+    mstx__deps_replay(&j->g->deps, 0, mstx__deps_count(&j->g->deps), x, j->t, end);
+}
+
+/* Replays the job once for each of the candidates from `first` on, without its excess. */
+static void replay_without(struct judge *j, uint32_t first, double end[MSTX_LANES])
+{
+    const struct mstx_scenarios x = {j->weight, j->healed, NULL, first, j->class, false, j->slot};
+    replay_lanes(j, &x, end);
+}
+
+/* Replays the job once for each of the candidates from `first` on, with its excess and without that of all other
+ * ranks, or of the other candidates. */
+static void replay_alone(struct judge *j, uint32_t first, double end[MSTX_LANES])
+{
+    struct mstx_scenarios x = {j->healed, j->weight, NULL, first, j->class, false, j->slot};
+    if (j->is_shared)
+        x = (struct mstx_scenarios){j->weight, j->healed, NULL, first, j->class, true, j->slot};
+    replay_lanes(j, &x, end);
+}
+
+/* Returns the time of the job without the excess of all ranks, or of all candidates. */
+static double replay_healed(struct judge *j)
+{
+    double span, end[MSTX_LANES];
+    if (!j->is_shared)
+        return replay(j, j->healed, &span);
+    replay_alone(j, j->candidates, end);
+    return end[0];
 }
 
 /* Sets the cost of each candidate.  Two slow ranks hide each other's cost, so the cost is the mean
@@ -410,11 +304,11 @@ static void replay_each(struct judge *j, const double *base, const double *other
  * healed. */
 static void find_costs(struct judge *j, double job, bool is_steady)
 {
-    const double all = replay(j, j->healed);
+    const double all = replay_healed(j);
     for (uint32_t first = 0; first < j->candidates; first += MSTX_LANES) {
         double without[MSTX_LANES], alone[MSTX_LANES];
-        replay_each(j, j->weight, j->healed, first, without);
-        replay_each(j, j->healed, j->weight, first, alone);
+        replay_without(j, first, without);
+        replay_alone(j, first, alone);
         for (uint32_t k = 0; k < MSTX_LANES && first + k < j->candidates; k++) {
             const double cost = ((job - without[k]) + (alone[k] - all)) / 2 / j->span;
             struct mstx_waiter *of = &j->w->list.p[j->candidate[first + k].rank];
@@ -434,18 +328,18 @@ static int greatest_first(const void *pa, const void *pb)
 static void find_candidates(struct judge *j)
 {
     const uint32_t ranks = j->w->ranks, steps = j->w->steps;
-    uint32_t *class_of = (uint32_t *)j->scratch; /* by rank */
+    uint8_t *class_of = (uint8_t *)j->scratch; /* by rank */
     for (uint32_t r = 0; r < ranks; r++) {
         j->candidate[r] = (struct candidate){r, 0};
         for (uint32_t s = 1; s < steps; s++)
             j->candidate[r].excess +=
                 j->w->work[(size_t)r * steps + s] - j->reference[(size_t)r * steps + s];
-        class_of[r] = UINT32_MAX;
+        class_of[r] = MSTX_NO_FEW;
     }
     qsort(j->candidate, ranks, sizeof *j->candidate, greatest_first);
     j->candidates = ranks < CANDIDATES ? ranks : CANDIDATES;
     for (uint32_t k = 0; k < j->candidates; k++)
-        class_of[j->candidate[k].rank] = k;
+        class_of[j->candidate[k].rank] = (uint8_t)k;
     for (size_t i = 0; i < j->g->point.n; i++)
         j->class[i] = class_of[j->g->point.p[i].rank];
 }
@@ -652,10 +546,10 @@ static void measure_job(struct judge *j, double job)
     j->w->in_comm = all > 0 ? comm / all : 0;
     j->w->model_error = recorded > 0 ? fabs(recorded - job) / recorded : 0;
     j->w->step_ns = recorded / j->w->steps;
-    j->w->is_known = j->w->steps >= STEPS_LEAST && recorded >= JOB_LEAST_NS;
+    j->w->is_known = j->w->steps >= MSTX_STEPS_LEAST && recorded >= JOB_LEAST_NS;
 }
 
-/* Makes room for the times of a single scenario of all nodes, and for those of several in their slots. */
+/* Makes room for the times of several scenarios in their slots. */
 static bool allocate_times(struct judge *j)
 {
     const size_t nodes = mstx__deps_count(&j->g->deps) + 1;
@@ -663,7 +557,7 @@ static bool allocate_times(struct judge *j)
     const size_t slots = j->slot != NULL ? mstx__deps_slots(&j->g->deps, j->slot) : SIZE_MAX;
     if (slots == SIZE_MAX)
         return false;
-    j->t = ms_calloc(nodes > slots * MSTX_LANES ? nodes : slots * MSTX_LANES, sizeof *j->t);
+    j->t = ms_calloc(slots * MSTX_LANES + 1, sizeof *j->t);
     return j->t != NULL;
 }
 
@@ -693,19 +587,18 @@ static bool allocate(struct judge *j)
     return ok;
 }
 
-static bool judge_all(struct judge *j, const mstx_gcalls *calls)
+static bool judge_all(struct judge *j, const struct mstx_call_steps *steps)
 {
     double *shift = ms_calloc(j->w->ranks + 1, sizeof *shift);
-    if (shift == NULL || !allocate(j) || !find_servers(j, calls)) {
+    if (shift == NULL || !allocate(j) || !find_servers(j, steps)) {
         ms_free(shift);
         return false;
     }
     place_points(j);
     find_references(j);
     find_totals(j);
-    const double job = replay(j, j->weight);
+    const double job = replay(j, j->weight, &j->span);
     measure_job(j, job);
-    j->span = span_of_steps(j);
     find_candidates(j);
     heal_by_reference(j);
     find_costs(j, job, false);
@@ -723,17 +616,16 @@ static bool judge_all(struct judge *j, const mstx_gcalls *calls)
 }
 
 void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g,
-                         const double *weight, const mstx_gcalls *calls,
-                         const struct mstx_step_times *steps)
+                         const double *weight, const struct mstx_call_steps *steps)
 {
     struct judge j = {.w = w, .g = g, .weight = weight};
     *w = (struct mstx_waiters){.ranks = (uint32_t)(g->first.n - 1)};
     ms_assert(!g->no_memory && g->first.n != 0);
     if (w->ranks < 2 || g->point.n == 0)
         return;
-    find_steps(&j, calls, steps);
+    w->no_memory = steps->no_memory || !copy_steps(&j, steps);
     if (!w->no_memory && w->steps >= 2)
-        w->no_memory = !judge_all(&j, calls);
+        w->no_memory = !judge_all(&j, steps);
     ms_free(j.reference);
     ms_free(j.class);
     ms_free(j.candidate);
@@ -750,18 +642,19 @@ void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g
 
 /* ---- shares of the named ranks ------------------------------------------------------------ */
 
-/* Makes the named ranks the candidates; a candidate is then a place in the list.  Only they are healed. */
-static void choose_named(struct judge *j, uint32_t *class_of)
+/* Makes the named ranks the candidates; a candidate is then a place in the list.  Only they are healed.  A named
+ * rank was a candidate with or without run delay. */
+static void choose_named(struct judge *j, uint8_t *class_of)
 {
     for (size_t i = 0; i < j->w->list.n; i++) {
         const bool is_named = j->w->list.p[i].is_named;
-        class_of[j->w->list.p[i].rank] = is_named ? j->candidates : UINT32_MAX;
+        ms_assert(j->candidates < MSTX_NO_FEW);
+        class_of[j->w->list.p[i].rank] = is_named ? (uint8_t)j->candidates : MSTX_NO_FEW;
         if (is_named)
             j->candidate[j->candidates++].rank = (uint32_t)i;
     }
     for (size_t i = 0; i < j->g->point.n; i++) {
         j->class[i] = class_of[j->g->point.p[i].rank];
-        j->healed[i] = j->class[i] != UINT32_MAX ? j->w->healed[i] : j->weight[i];
     }
 }
 
@@ -776,15 +669,14 @@ static void acquit(struct judge *j, double steps)
 void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g)
 {
     const size_t points = g->point.n + 1;
-    struct judge j = {.w = w, .g = g, .weight = g->weight};
-    uint32_t *class_of = ms_calloc(w->ranks + 1, sizeof *class_of);
+    struct judge j = {.w = w, .g = g, .weight = g->weight, .healed = w->healed, .is_shared = true};
+    uint8_t *class_of = ms_calloc(w->ranks + 1, sizeof *class_of);
     j.candidate = ms_calloc(w->ranks + 1, sizeof *j.candidate);
     j.class = ms_calloc(points, sizeof *j.class);
-    j.healed = ms_calloc(points, sizeof *j.healed);
-    if (class_of != NULL && j.candidate != NULL && j.class != NULL && j.healed != NULL &&
-        allocate_times(&j)) {
+    if (class_of != NULL && j.candidate != NULL && j.class != NULL && allocate_times(&j)) {
         choose_named(&j, class_of);
-        const double job = replay(&j, g->weight), steps = span_of_steps(&j);
+        double steps;
+        const double job = replay(&j, g->weight, &steps);
         j.span = job > 0 ? job : 1;
         find_costs(&j, job, false);
         acquit(&j, steps);
@@ -795,7 +687,6 @@ void mstx__waiters_share(struct mstx_waiters *w, const struct mstx_call_graph *g
     ms_free(class_of);
     ms_free(j.candidate);
     ms_free(j.class);
-    ms_free(j.healed);
     ms_free(j.t);
     ms_free(j.slot);
 }

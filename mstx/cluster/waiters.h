@@ -13,14 +13,8 @@
 #ifndef MSTX_CLUSTER_WAITERS_H
 #define MSTX_CLUSTER_WAITERS_H
 
+#include "mstx/cluster/call_steps.h"
 #include "mstx/cluster/rank_use.h"
-
-/* Start times of the steps of each rank: rank by rank, `steps` + 1 times each.  When they are
- * unknown, steps are found by the period of the calls, else the run is cut into windows. */
-struct mstx_step_times {
-    const int64_t *at_ns;
-    uint32_t steps; /* 0: unknown */
-};
 
 /* Why a rank works longer.  The parts are the shares of the excess of its local work over the median of
  * the ranks that are not named. */
@@ -80,10 +74,12 @@ struct mstx_waiters {
 void mstx__waiters(struct mstx_waiters *w, const struct mstx_call_graph *g,
                    const mstx_gcalls *calls, const struct mstx_step_times *steps,
                    const struct mstx_thread_use *use);
+/* Does the same for steps that were found before, so that the calls may be freed. */
+void mstx__waiters_of_steps(struct mstx_waiters *w, const struct mstx_call_graph *g,
+                            const struct mstx_call_steps *steps, const struct mstx_thread_use *use);
 /* The stages of mstx__waiters: judges the ranks with these weights of the points, greatest cost first. */
 void mstx__waiters_judge(struct mstx_waiters *w, const struct mstx_call_graph *g,
-                         const double *weight, const mstx_gcalls *calls,
-                         const struct mstx_step_times *steps);
+                         const double *weight, const struct mstx_call_steps *steps);
 void mstx__waiters_sort(struct mstx_waiters *w);
 /* Sets the costs of the named ranks by replays of the recorded weights of which some are replaced by
  * `healed`: the cost of a single one is what the replay without its excess saves; the costs of two add up to

@@ -466,7 +466,7 @@ enum { CLASSES_LEAST = 4 * MSTX_LANES };
 /* Adds the times of a step in the scenario of each class to sum, by whole replays. */
 static void replay_step(struct mstx_whatif *w, size_t step, uint32_t classes, double *sum)
 {
-    struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0, NULL};
+    struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0, NULL, false, NULL};
     for (; x.first < classes; x.first += MSTX_LANES) {
         double end[MSTX_LANES];
         mstx__deps_replay(&w->deps, w->deps.step.p[step], w->deps.step.p[step + 1], &x, w->t, end);
@@ -478,7 +478,7 @@ static void replay_step(struct mstx_whatif *w, size_t step, uint32_t classes, do
 /* Sets sum to the times of all steps in the scenario of each class. */
 static bool replay_classes(struct mstx_whatif *w, uint32_t classes, double *sum)
 {
-    const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0, NULL};
+    const struct mstx_scenarios x = {w->ideal, w->recorded, w->class_of, 0, NULL, false, NULL};
     bool is_cheap = classes >= CLASSES_LEAST;
     struct mstx_class_replay *r =
         is_cheap ? mstx__class_replay_new(&w->deps, largest_step(&w->deps)) : NULL;

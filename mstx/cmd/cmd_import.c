@@ -197,6 +197,7 @@ static int run_import(int argc, char **argv)
         rc = check_limit(a.missing_after, &err);
     if (rc == MS_OK)
         rc = check_paths(&a, &err);
+    ms_mem_give_back();
     if (rc == MS_OK)
         rc = import_run(&a, ms_globals.par, &err);
     return ms_cmd_end(&mstx_cmd_import, rc, &err);

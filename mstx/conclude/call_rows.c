@@ -334,6 +334,9 @@ static enum ms_rc read_all(struct reading *r, const struct mstx_steps *steps, st
     MS_TRY(read_groups(r, err));
     MS_TRY(look_at_calls(r, err));
     MS_TRY(find_places(r, err));
+    const size_t wanted = r->found < MSTX_CALLS_JUDGED ? r->found : MSTX_CALLS_JUDGED;
+    if (!ms_vec_reserve(&r->to->calls, wanted))
+        return ms_no_memory(err);
     MS_TRY(mstx__packed_each_call(mstx__tl_packed(r->tl), take_calls, r, err));
     MS_TRY(mstx__use_rows_read(r->tl, r->to->process.p, r->to->process.n, &r->to->use, err));
     MS_TRY(mstx_clocks_measure(r->tl, &clocks, err));

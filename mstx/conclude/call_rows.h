@@ -8,9 +8,9 @@
 #include "mstx/cluster/waiters.h"
 #include "mstx/conclude/steps.h"
 
-/* A graph takes about 330 bytes per call while it is judged; of larger runs only the first part is
- * read. */
-enum { MSTX_CALLS_JUDGED = 700000 };
+/* A call takes about 108 bytes while it is judged, so that 4,096 ranks fit into 256 MB; of larger runs only
+ * the first part is read. */
+enum { MSTX_CALLS_JUDGED = 1700000 };
 
 struct mstx_call_rows {
     mstx_gcalls calls;

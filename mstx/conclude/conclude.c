@@ -436,7 +436,7 @@ static enum ms_rc save_all(const struct conclusions *r, const char *db, struct m
 enum ms_rc mstx__conclude(const char *db, int64_t missing_after_ns, struct ms_err *err)
 {
     struct mstx_tl *tl;
-    struct conclusions r = {.missing_after_ns = missing_after_ns};
+    struct conclusions r = {.missing_after_ns = missing_after_ns, .spans = {.db = db}};
     MS_TRY(mstx_tl_open(&tl, db, err));
     /* inside a transaction the file is locked once, not for every query */
     enum ms_rc rc = ms_store_exec(mstx_tl_store(tl), "BEGIN", err);

@@ -27,11 +27,10 @@ static enum ms_rc keep_blob(struct packing *w, struct ms_err *err)
     struct mstx_replay_blob *slot = ms_vec_push(&w->to->blob);
     if (slot == NULL)
         return ms_no_memory(err);
-    *slot = (struct mstx_replay_blob){ms_alloc(packed.n), packed.n, rows};
-    if (slot->bytes == NULL)
-        return ms_no_memory(err);
-    memcpy(slot->bytes, packed.p, packed.n);
-    return MS_OK;
+    if (w->to->file.path == NULL)
+        MS_TRY(mstx__side_open(&w->to->file, w->to->db, err));
+    *slot = (struct mstx_replay_blob){w->to->file.length, packed.n, rows};
+    return mstx__side_append(&w->to->file, packed.p, packed.n, err);
 }
 
 static void put_span(struct packing *w, enum mstx_span_of of, const struct mstx_span *s)
@@ -65,21 +64,31 @@ static enum ms_rc put_spans(struct packing *w, enum mstx_span_of of, mstx_spans 
     return MS_OK;
 }
 
-/* Nodes whose lanes are drawn at a time, about: their spans take 16 MB. */
-enum { NODES_TOGETHER = 400000 };
+/* Nodes whose lanes are drawn at a time, about: their spans take 8 MB. */
+enum { NODES_TOGETHER = 200000 };
 
-static enum ms_rc pack_ideal(struct packing *w, const struct mstx_replayed *r, mstx_spans *v,
-                             struct ms_err *err)
+static enum ms_rc pack_lanes(struct packing *w, const struct mstx_replayed *r,
+                             struct mstx_ideal_replay *ideal, mstx_spans *v, struct ms_err *err)
 {
     const size_t passes = mstx__deps_count(r->deps) / NODES_TOGETHER + 1;
     const size_t together = r->lanes / passes + 1;
     for (size_t first = 0; first < r->lanes; first += together) {
         const size_t left = r->lanes - first;
-        if (!mstx__ideal_spans(r, first, first + (left < together ? left : together), v))
+        if (!mstx__ideal_spans(ideal, first, first + (left < together ? left : together), v))
             return ms_no_memory(err);
         MS_TRY(put_spans(w, MSTX_SPAN_IDEAL, v, err));
     }
     return keep_blob(w, err);
+}
+
+static enum ms_rc pack_ideal(struct packing *w, const struct mstx_replayed *r, mstx_spans *v,
+                             struct ms_err *err)
+{
+    struct mstx_ideal_replay ideal;
+    const enum ms_rc rc =
+        mstx__ideal_begin(&ideal, r) ? pack_lanes(w, r, &ideal, v, err) : ms_no_memory(err);
+    mstx__ideal_end(&ideal);
+    return rc;
 }
 
 static enum ms_rc pack_both(struct packing *w, const struct mstx_replayed *r, mstx_spans *v,
@@ -226,14 +235,28 @@ enum ms_rc mstx__replay_ops(struct mstx_replay_rows *to, const struct mstx_tl *t
 
 void mstx__replay_free(struct mstx_replay_rows *r)
 {
-    for (size_t i = 0; i < r->blob.n; i++)
-        ms_free(r->blob.p[i].bytes);
+    mstx__side_close(&r->file);
     ms_vec_free(&r->blob);
     ms_vec_free(&r->lane);
     ms_vec_free(&r->step);
 }
 
 /* ---- writing ----------------------------------------------------------------------- */
+
+static enum ms_rc copy_blob(const struct mstx_replay_rows *r, size_t number,
+                            struct mstx_packed_out *out, struct ms_err *err)
+{
+    const struct mstx_replay_blob *b = &r->blob.p[number];
+    char *bytes = ms_alloc(b->n);
+    if (bytes == NULL)
+        return ms_no_memory(err);
+    enum ms_rc rc = mstx__side_read(&r->file, b->at, bytes, b->n, err);
+    if (rc == MS_OK)
+        rc =
+            mstx__packed_copy(out, (int64_t)number + 1, b->rows, (struct ms_str){bytes, b->n}, err);
+    ms_free(bytes);
+    return rc;
+}
 
 enum ms_rc mstx__replay_save(const struct mstx_replay_rows *r, struct ms_store *s,
                              struct ms_err *err)
@@ -243,11 +266,8 @@ enum ms_rc mstx__replay_save(const struct mstx_replay_rows *r, struct ms_store *
     if (r->blob.n == 0)
         return MS_OK;
     MS_TRY(mstx__packed_spans_new(&out, s, err));
-    for (size_t i = 0; i < r->blob.n && rc == MS_OK; i++) {
-        const struct mstx_replay_blob *b = &r->blob.p[i];
-        rc = mstx__packed_copy(&out, (int64_t)i + 1, b->rows,
-                               (struct ms_str){b->bytes, (uint32_t)b->n}, err);
-    }
+    for (size_t i = 0; i < r->blob.n && rc == MS_OK; i++)
+        rc = copy_blob(r, i, &out, err);
     mstx__packed_free(&out);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include "mstx/cluster/whatif.h"
 #include "mstx/conclude/call_rows.h"
 #include "mstx/conclude/steps.h"
+#include "mstx/rundb/side_file.h"
 
 /* The place of a lane in the timeline. */
 struct mstx_replay_lane {
@@ -19,11 +20,13 @@ struct mstx_replay_lane {
 };
 /* Spans, packed as in the table packed_spans. */
 struct mstx_replay_blob {
-    char *bytes;
-    size_t n;
-    uint32_t rows;
+    uint64_t at; /* in the file */
+    uint32_t n, rows;
 };
+/* The spans wait in a file beside the database until they can be saved: those of 2 million calls take 54 MB. */
 struct mstx_replay_rows {
+    const char *db;
+    struct mstx_side_file file;           /* opened for the first spans */
     MS_VEC(struct mstx_replay_blob) blob; /* critical paths before ideal timelines */
     MS_VEC(struct mstx_replay_lane) lane;
     MS_VEC(int64_t) step; /* numbers of the steps */

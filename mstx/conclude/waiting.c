@@ -133,10 +133,15 @@ static enum ms_rc judge(struct mstx_waiting *w, struct mstx_call_rows *rows,
                         struct ms_err *err)
 {
     struct mstx_call_graph g;
-    mstx__call_graph(&g, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
+    struct mstx_waits waits;
+    struct mstx_call_steps called;
+    mstx__call_graph_cut(&g, &waits, &rows->calls, (uint32_t)rows->rank.n, rows->unsure_ns);
+    mstx__call_steps(&called, &g, &rows->calls, &rows->steps);
+    ms_vec_free(&rows->calls); /* the rest is made of the points */
+    mstx__call_graph_build(&g, &waits);
     if (!g.no_memory)
-        mstx__waiters(&w->waiters, &g, &rows->calls, &rows->steps, &rows->use);
-    ms_vec_free(&rows->calls); /* the timelines are drawn from the graph */
+        mstx__waiters_of_steps(&w->waiters, &g, &called, &rows->use);
+    mstx__call_steps_free(&called);
     const bool no_memory = g.no_memory || w->waiters.no_memory;
     const enum ms_rc rc = no_memory ? ms_no_memory(err)
                                     : mstx__replay_calls(spans, rows, steps, &g, &w->waiters, err);

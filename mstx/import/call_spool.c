@@ -7,17 +7,14 @@
 #include "mstx/cluster/join.h"
 #include "mstx/cluster/links.h"
 #include "mstx/import/cluster_save.h"
+#include "mstx/rundb/side_file.h"
 
 #include "probe/base/assert.h"
-#include "probe/base/io.h"
 #include "probe/base/mem.h"
 #include "probe/base/order.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Calls in memory at a time: 29 MB of calls, and as much again for their joins at most. */
 enum { CALLS_OF_ROUND = 1 << 19 };
@@ -38,9 +35,7 @@ struct blocks {
 };
 
 struct mstx_spool {
-    const char *beside; /* the database */
-    int fd, from;       /* to write and to read; -1: none */
-    char *tmp;
+    struct mstx_side_file file;
     uint64_t calls; /* in the file */
     size_t round;   /* calls that are joined at a time, about */
     struct blocks coll, p2p;
@@ -57,12 +52,8 @@ enum ms_rc mstx__spool_new(struct mstx_spool **out, const char *beside, size_t r
     *out = s;
     if (s == NULL)
         return ms_no_memory(err);
-    s->fd = s->from = -1;
-    s->beside = beside;
     s->round = round != 0 ? round : CALLS_OF_ROUND;
-    MS_TRY(ms_tmp_open(&s->fd, &s->tmp, beside, err));
-    s->from = open(s->tmp, O_RDONLY | O_CLOEXEC);
-    return s->from >= 0 ? MS_OK : ms_fail_sys(err, "%s", s->tmp);
+    return mstx__side_open(&s->file, beside, err);
 }
 
 static void free_blocks(struct blocks *b)
@@ -76,11 +67,7 @@ void mstx__spool_free(struct mstx_spool *s)
 {
     if (s == NULL)
         return;
-    if (s->from >= 0)
-        close(s->from);
-    if (s->tmp != NULL)
-        ms_tmp_discard(s->fd, s->tmp);
-    ms_free(s->tmp);
+    mstx__side_close(&s->file);
     free_blocks(&s->coll);
     free_blocks(&s->p2p);
     ms_vec_free(&s->sorted);
@@ -93,16 +80,7 @@ void mstx__spool_free(struct mstx_spool *s)
 static enum ms_rc write_calls(struct mstx_spool *s, const struct mstx_cl_call *p, size_t n,
                               struct ms_err *err)
 {
-    const char *from = (const char *)p;
-    const size_t bytes = n * sizeof *p;
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t got = write(s->fd, from + done, bytes - done);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return ms_fail_sys(err, "%s: writing calls into a file beside it", s->beside);
-        done += (size_t)got;
-    }
+    MS_TRY(mstx__side_append(&s->file, p, n * sizeof *p, err));
     s->calls += n;
     return MS_OK;
 }
@@ -110,17 +88,7 @@ static enum ms_rc write_calls(struct mstx_spool *s, const struct mstx_cl_call *p
 static enum ms_rc read_calls(const struct mstx_spool *s, uint64_t at, struct mstx_cl_call *p,
                              size_t n, struct ms_err *err)
 {
-    char *to = (char *)p;
-    const size_t bytes = n * sizeof *p;
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t got = pread(s->from, to + done, bytes - done, (off_t)(at * sizeof *p + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return ms_fail_sys(err, "%s: reading calls from a file beside it", s->beside);
-        done += (size_t)got;
-    }
-    return MS_OK;
+    return mstx__side_read(&s->file, at * sizeof *p, p, n * sizeof *p, err);
 }
 
 /* ---- calls of a process --------------------------------------------------------- */

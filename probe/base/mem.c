@@ -87,6 +87,13 @@ void ms_free(void *p)
     free(p);
 }
 
+void ms_mem_give_back(void)
+{
+    enum { THRESHOLD = 1 << 20 };
+    mallopt(M_TRIM_THRESHOLD, THRESHOLD);
+    mallopt(M_MMAP_THRESHOLD, THRESHOLD);
+}
+
 size_t ms_mem_live(void)
 {
     return atomic_load(&mem.live);

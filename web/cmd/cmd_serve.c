@@ -11,7 +11,6 @@
 #include "probe/base/mem.h"
 #include "probe/base/opt.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -100,17 +99,6 @@ static void limit_ending(void)
         pthread_detach(thread);
 }
 
-/* Makes freed memory go back to the system. By default glibc raises both thresholds with each large
- * block that is freed, up to 64 MB at the top of each thread's arena, which malloc_trim does not
- * reach. A server that followed a recorder of 180,000 marks a second kept 28 to 58 MB between two
- * imports; with fixed thresholds it keeps 5 to 8 MB ("make load" prints the curve). */
-static void give_memory_back(void)
-{
-    enum { THRESHOLD = 1 << 20 };
-    mallopt(M_TRIM_THRESHOLD, THRESHOLD);
-    mallopt(M_MMAP_THRESHOLD, THRESHOLD);
-}
-
 /* The server's threads inherit the mask, so the signals are delivered to this thread. */
 static void block_ends(sigset_t *ends)
 {
@@ -197,7 +185,7 @@ static int run_command(int argc, char **argv)
         return ms_cmd_fail(&web_cmd_serve, &err);
     if (done)
         return MS_EXIT_OK;
-    give_memory_back();
+    ms_mem_give_back();
     struct viz_conf conf = {.path = a.path.items[0],
                             .golden = a.golden,
                             .can_choose = true,

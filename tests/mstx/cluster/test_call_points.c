@@ -17,15 +17,19 @@ static uint32_t below(uint32_t n)
     return (uint32_t)((state >> 33) % n);
 }
 
+enum { POLLS = 3 };
+
 static struct mstx_gcall drawn(void)
 {
     static const uint8_t ops[] = {MSTX_COMM_ALLREDUCE, MSTX_COMM_SEND,  MSTX_COMM_RECV,
                                   MSTX_COMM_TEST,      MSTX_COMM_PROBE, MSTX_COMM_WAIT,
                                   MSTX_COMM_REQUEST,   MSTX_COMM_LIFE};
-    struct mstx_gcall c = {.rank = below(RANKS), .seq = below(4), .peer = -1, .polls = below(3)};
+    struct mstx_gcall c = {
+        .rank = below(RANKS), .seq = below(4), .peer = -1, .polls = below(POLLS)};
     c.start_ns = below(50);
     c.end_ns = c.start_ns + below(20);
     c.thread = below(3) == 0 ? below(4) : 0;
+    c.tag = (int32_t)(c.thread * POLLS + c.polls); /* both give way to the points */
     c.op = ops[below(8)];
     c.lib = below(3) == 0 ? MSTX_LIB_TORCH : MSTX_LIB_MPI;
     c.flags = below(4) == 0 ? MSTX_CF_ASYNC : 0;
@@ -203,7 +207,9 @@ static void check_rank(const struct mstx_call_graph *g, const mstx_gcalls *calls
     for (size_t i = 0; i < calls->n; i++) {
         if (calls->p[i].rank == rank) {
             at[s.calls] = (int)i;
-            s.call[s.calls++] = calls->p[i];
+            s.call[s.calls] = calls->p[i];
+            s.call[s.calls].thread = (uint32_t)calls->p[i].tag / POLLS;
+            s.call[s.calls++].polls = (uint32_t)calls->p[i].tag % POLLS;
         }
     }
     s.thread = thread_of(&s);

@@ -172,7 +172,7 @@ static void tangle(void)
 
 static void replay_each(uint32_t classes, double *sum)
 {
-    struct mstx_scenarios x = {base, other, class_of, 0, NULL};
+    struct mstx_scenarios x = {base, other, class_of, 0, NULL, false, NULL};
     for (; x.first < classes; x.first += MSTX_LANES) {
         double end[MSTX_LANES];
         mstx__deps_replay(&deps, 0, mstx__deps_count(&deps), &x, t, end);
@@ -184,7 +184,7 @@ static void replay_each(uint32_t classes, double *sum)
 /* Returns whether one pass was cheap enough; its times are then those of whole replays. */
 static bool compare_once(uint32_t classes)
 {
-    const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
+    const struct mstx_scenarios x = {base, other, class_of, 0, NULL, false, NULL};
     const size_t n = mstx__deps_count(&deps);
     double sum[RANKS], want[RANKS];
     ck_assert(!deps.no_memory && n <= NODES);
@@ -277,8 +277,8 @@ static void compare_slots(size_t most)
     static double shared[NODES * MSTX_LANES];
     const size_t n = mstx__deps_count(&deps), slots = mstx__deps_slots(&deps, slot);
     ck_assert_uint_le(slots, most);
-    struct mstx_scenarios own = {base, other, class_of, 0, NULL},
-                          x = {base, other, class_of, 0, slot};
+    struct mstx_scenarios own = {base, other, class_of, 0, NULL, false, NULL},
+                          x = {base, other, class_of, 0, NULL, false, slot};
     for (; x.first < RANKS; x.first += MSTX_LANES, own.first += MSTX_LANES) {
         double end[MSTX_LANES], want[MSTX_LANES];
         mstx__deps_replay(&deps, 0, n, &own, t, want);
@@ -301,6 +301,44 @@ START_TEST(nodes_whose_times_are_not_needed_any_more_share_slots)
         compare_slots(3 * RANKS);
         mstx__deps_free(&deps);
     }
+}
+END_TEST
+
+/* Lists the classes in single bytes; operations with a class have the weight `other` in whole. */
+static void draw_few(uint8_t *few, double *whole)
+{
+    for (uint32_t i = 0; i < ops; i++) {
+        few[i] = class_of[i] % 3 != 0 ? (uint8_t)class_of[i] : MSTX_NO_FEW;
+        whole[i] = few[i] != MSTX_NO_FEW ? other[i] : base[i];
+    }
+}
+
+/* A scenario in which a class alone is as recorded is one that begins with the other weights of all classes. */
+START_TEST(a_class_alone_keeps_its_weights)
+{
+    static uint8_t few[NODES];
+    static double whole[NODES], own[NODES];
+    begin(5);
+    tangle();
+    mstx__deps_begin_step(&deps);
+    draw_few(few, whole);
+    const size_t n = mstx__deps_count(&deps);
+    for (uint32_t class = 0; class < RANKS; class ++) {
+        const struct mstx_scenarios with = {base, other, NULL, class, few, false, NULL},
+                                    alone = {base, other, NULL, class, few, true, NULL};
+        double end[MSTX_LANES], want;
+        mstx__deps_replay(&deps, 0, n, &with, t, end);
+        for (uint32_t i = 0; i < ops; i++)
+            own[i] = few[i] == class ? other[i] : base[i];
+        want = mstx__deps_replay_one(&deps, 0, n, own, t);
+        ck_assert_double_eq(end[0], want);
+        mstx__deps_replay(&deps, 0, n, &alone, t, end);
+        for (uint32_t i = 0; i < ops; i++)
+            own[i] = few[i] == class ? base[i] : whole[i];
+        want = mstx__deps_replay_one(&deps, 0, n, own, t);
+        ck_assert_double_eq(end[0], want);
+    }
+    mstx__deps_free(&deps);
 }
 END_TEST
 
@@ -327,7 +365,7 @@ START_TEST(nothing_is_replayed_as_nothing)
 {
     double sum[1] = {5};
     begin(1);
-    const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
+    const struct mstx_scenarios x = {base, other, class_of, 0, NULL, false, NULL};
     struct mstx_class_replay *r = mstx__class_replay_new(&deps, 0);
     ck_assert(mstx__class_replay(r, 0, 0, &x, 1, sum));
     ck_assert_double_eq(sum[0], 5);
@@ -346,7 +384,7 @@ START_TEST(memory_may_end_anywhere)
         ring();
         ms_mem_fail_at((uint64_t)nth);
         const size_t n = mstx__deps_count(&deps);
-        const struct mstx_scenarios x = {base, other, class_of, 0, NULL};
+        const struct mstx_scenarios x = {base, other, class_of, 0, NULL, false, NULL};
         double sum[RANKS] = {0};
         struct mstx_class_replay *r = mstx__class_replay_new(&deps, n);
         const bool ok = r != NULL && mstx__class_replay(r, 0, n, &x, RANKS, sum);
@@ -364,5 +402,5 @@ END_TEST
 TEST_MAIN("class_replay", jobs_of_usual_shapes_are_replayed_in_one_pass,
           a_job_whose_delays_differ_everywhere_is_left_to_whole_replays,
           ranks_share_a_class_or_have_none, operations_of_a_rank_are_of_several_classes,
-          nodes_whose_times_are_not_needed_any_more_share_slots, slots_need_memory,
-          nothing_is_replayed_as_nothing, memory_may_end_anywhere)
+          nodes_whose_times_are_not_needed_any_more_share_slots, a_class_alone_keeps_its_weights,
+          slots_need_memory, nothing_is_replayed_as_nothing, memory_may_end_anywhere)

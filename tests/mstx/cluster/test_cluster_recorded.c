@@ -370,9 +370,11 @@ static void tell_spans(const struct mstx_call_graph *g, const double *ideal, uin
         const struct mstx_replayed r = {&g->deps, g->weight,    ideal,   ranks,
                                         3,        chained != 0, span_of, g};
         mstx_spans spans = {0};
-        ck_assert(mstx__critical_spans(&r, &spans));
+        struct mstx_ideal_replay replay;
+        ck_assert(mstx__critical_spans(&r, &spans) && mstx__ideal_begin(&replay, &r));
         for (size_t lane = 0; lane < r.lanes; lane++) /* drawn one by one as all at once */
-            ck_assert(mstx__ideal_spans(&r, lane, lane + 1, &spans));
+            ck_assert(mstx__ideal_spans(&replay, lane, lane + 1, &spans));
+        mstx__ideal_end(&replay);
         for (size_t i = 0; i < spans.n; i++)
             TELL("span", (double)spans.p[i].start_ns, (double)spans.p[i].end_ns, spans.p[i].lane,
                  spans.p[i].step, spans.p[i].kind);

@@ -332,54 +332,10 @@ START_TEST(undisturbed_work_is_the_first_decile)
 }
 END_TEST
 
-/* No rank has a point. */
-static uint32_t no_points[4];
-
-/* Without steps and without a period the run is cut into parts of the same length. */
-START_TEST(a_run_without_steps_is_cut_into_windows)
-{
-    struct mstx_waiters some = {.ranks = 3};
-    const struct mstx_call_graph g = {
-        .first.p = no_points, .start_ns = 500, .end_ns = 500 + 7 * WINDOWS + 3};
-    struct judge cut = {.w = &some, .g = &g};
-    const mstx_gcalls calls = {0};
-    const struct mstx_step_times none = {0};
-    find_steps(&cut, &calls, &none);
-    ck_assert_uint_eq(some.steps, WINDOWS);
-    for (uint32_t r = 0; r < 3; r++) {
-        for (int64_t k = 0; k <= WINDOWS; k++)
-            ck_assert_int_eq(some.step_at[r * (WINDOWS + 1) + k], 500 + 7 * k);
-    }
-    ms_free(some.step_at);
-}
-END_TEST
-
-START_TEST(steps_that_are_given_are_copied_when_they_are_enough)
-{
-    int64_t at[2 * (STEPS_LEAST + 1)];
-    const struct mstx_call_graph g = {.first.p = no_points, .end_ns = 100};
-    const mstx_gcalls calls = {0};
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
-        at[i] = (int64_t)i * 3;
-    for (uint32_t n = STEPS_LEAST - 1; n <= STEPS_LEAST; n++) {
-        struct mstx_waiters some = {.ranks = 2};
-        struct judge copy = {.w = &some, .g = &g};
-        const struct mstx_step_times steps = {.steps = n, .at_ns = at};
-        find_steps(&copy, &calls, &steps);
-        ck_assert_uint_eq(some.steps, n == STEPS_LEAST ? STEPS_LEAST : WINDOWS);
-        if (n == STEPS_LEAST)
-            ck_assert(memcmp(some.step_at, at, sizeof at) == 0);
-        ms_free(some.step_at);
-    }
-}
-END_TEST
-
 TEST_MAIN("wait_rules", a_steady_rank_costs_a_twelfth_and_works_longest_in_most_steps,
           a_regular_rank_costs_little_and_is_nearly_always_the_one,
           a_costly_rank_has_most_of_the_cost_in_more_than_two_steps,
           a_clear_excess_is_large_beside_the_work_of_a_step,
           ranks_that_share_nearly_all_of_the_cost_are_named_together,
           the_costliest_rank_comes_first, what_is_told_of_a_rank_is_counted_again,
-          a_rank_is_measured_by_those_that_do_the_same, undisturbed_work_is_the_first_decile,
-          a_run_without_steps_is_cut_into_windows,
-          steps_that_are_given_are_copied_when_they_are_enough)
+          a_rank_is_measured_by_those_that_do_the_same, undisturbed_work_is_the_first_decile)

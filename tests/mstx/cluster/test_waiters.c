@@ -474,6 +474,14 @@ END_TEST
 
 /* ---- spans of replays ---------------------------------------------------------------- */
 
+static bool ideal_spans(const struct mstx_replayed *r, mstx_spans *to)
+{
+    struct mstx_ideal_replay replay;
+    const bool ok = mstx__ideal_begin(&replay, r) && mstx__ideal_spans(&replay, 0, r->lanes, to);
+    mstx__ideal_end(&replay);
+    return ok;
+}
+
 static struct mstx_span_op span_op(const void *ctx, uint32_t point)
 {
     const struct mstx_point *p = &g.point.p[point];
@@ -523,7 +531,7 @@ START_TEST(the_ideal_timeline_has_no_excess)
     all_reduces(1, 5);
     judge(3);
     const struct mstx_replayed r = replay_of(3);
-    ck_assert(mstx__ideal_spans(&r, 0, r.lanes, &ideal));
+    ck_assert(ideal_spans(&r, &ideal));
     for (size_t i = 0; i < ideal.n; i++) {
         const struct mstx_span *s = &ideal.p[i];
         ck_assert(i == 0 || s->lane > s[-1].lane || s->start_ns >= s[-1].end_ns);
@@ -548,8 +556,7 @@ START_TEST(spans_need_memory)
         judge(3);
         const struct mstx_replayed r = replay_of(3);
         ms_mem_fail_at(n);
-        const bool ok =
-            mstx__critical_spans(&r, &spans) && mstx__ideal_spans(&r, 0, r.lanes, &spans);
+        const bool ok = mstx__critical_spans(&r, &spans) && ideal_spans(&r, &spans);
         const bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         ck_assert(ok != failed);
