@@ -40,7 +40,9 @@ enum ms_rc mstx__side_read(const struct mstx_side_file *f, uint64_t at, void *p,
         const ssize_t got = pread(f->from, (char *)p + done, n - done, (off_t)(at + done));
         if (got < 0 && errno == EINTR)
             continue;
-        if (got <= 0)
+        if (got == 0)
+            return ms_fail(err, MS_E_IO, "%s: a file beside it has ended", f->beside);
+        if (got < 0)
             return ms_fail_sys(err, "%s: reading from a file beside it", f->beside);
         done += (size_t)got;
     }
