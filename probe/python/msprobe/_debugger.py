@@ -11,12 +11,27 @@ import functools
 import json
 import os
 import threading
+import weakref
 
 from msprobe import _custom, _probe
 from msprobe._config import DebuggerConfig
 from msprobe._tokens import Tokens
 
 _DEFAULT = '{"task": "statistics", "level": "L1"}'
+
+
+def _reference(model):
+    """Returns a function that returns the model, or its chunks, or None after it was freed."""
+    if not isinstance(model, (list, tuple)):
+        return weakref.ref(model)
+    chunks = [weakref.ref(m) for m in model]
+    del model
+
+    def get():
+        alive = [m for m in (ref() for ref in chunks) if m is not None]
+        return alive if len(alive) == len(chunks) else None
+
+    return get
 
 
 def _open(path, given):
@@ -122,10 +137,6 @@ class BaseDebugger:
     def _hook_model(self):
         """Hooks the model's modules."""
 
-    def _remembered(self, model):
-        """Returns what is kept of the model for a later start without a model."""
-        return model
-
     def _after_stop(self):
         """Releases the objects of the step after collecting has stopped."""
 
@@ -187,7 +198,7 @@ class BaseDebugger:
         """Checks and stores the model, or the list of its chunks."""
         if model is not None:
             self._modules.check(model)
-            self._model = self._remembered(model)
+            self._model = _reference(model)  # for a later start without a model
         elif self._model is None and self._info["level"] in ("L0", "mix"):
             raise ValueError("start(model): the levels L0 and mix need the model")
 

@@ -123,12 +123,13 @@ class PrecisionDebugger(BaseDebugger):
         return not self._info["forward_only"]
 
     def _hook_model(self):
-        if self._model is None:
-            return  # no model is needed at this level, or none was passed
+        model = self._model() if self._model is not None else None
+        if model is None:
+            return  # the model was freed, or the level needs one that was not passed
         if self._info["level"] != "L1":
-            _cells.hook_model(self._model, self._has_backward())
+            _cells.hook_model(model, self._has_backward())
         if self._info["level"] != "L0":
-            _wrap.put_primitives(_cells.all_cells(self._model))
+            _wrap.put_primitives(_cells.all_cells(model))
 
     def _after_stop(self):
         _cells.unhook()

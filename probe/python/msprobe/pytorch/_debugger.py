@@ -64,9 +64,6 @@ class PrecisionDebugger(BaseDebugger):
 
     _has_begun = False
 
-    def _remembered(self, model):
-        return _modules.reference(model)
-
     def _hook_model(self):
         model = self._model() if self._model is not None else None
         if model is None:

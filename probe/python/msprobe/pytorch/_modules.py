@@ -460,20 +460,6 @@ def _say_compiled(name):
         _probe.note(f"compiled modules are not dumped inside (the first is a {name})")
 
 
-def reference(model):
-    """Returns a function that returns the model, or its chunks, or None after it was freed."""
-    if isinstance(model, torch.nn.Module):
-        return weakref.ref(model)
-    chunks = [weakref.ref(m) for m in model]
-    del model
-
-    def get():
-        alive = [m for m in (ref() for ref in chunks) if m is not None]
-        return alive if len(alive) == len(chunks) else None
-
-    return get
-
-
 def check(model):
     if isinstance(model, torch.nn.Module):
         return
