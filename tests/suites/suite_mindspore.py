@@ -545,6 +545,34 @@ def one_cell_can_be_dumped_by_a_name_of_its_own():
 
 
 @test
+def a_parameter_that_a_cell_gives_back_has_the_gradients_of_all_its_uses():
+    class Giving(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = mindspore.Parameter(np.arange(4, dtype=np.float32), name="w")
+
+        def construct(self):
+            return self.w
+
+    class Using(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.giving = Giving()
+
+        def construct(self, x):
+            w = self.giving()
+            return ops.mul(w, x).sum() + ops.exp(w).sum() + ops.mul(w, w).sum()
+
+    model, d, x = Using(), debugger(), mindspore.Tensor(np.ones(4, np.float32))
+    d.start(model)
+    gradients = mindspore.value_and_grad(lambda: model(x), None, model.trainable_params())()[1]
+    d.stop()
+    d.step()
+    given = read("dump.json")["data"]["Cell.giving.Giving.backward.0"]["input"][0]
+    assert np.isclose(given["Max"], gradients[0].asnumpy().max()), (given, gradients)
+
+
+@test
 def clipping_and_the_optimizer_hold_what_is_called_in_them():
     class Clipping(nn.Cell):
         def construct(self, x):

@@ -19,8 +19,7 @@ _add, _no_grad = mindspore.ops.add, getattr(mindspore, "_no_grad", None)
 if EXIST:
     _node, _output_index = _Base._grad_node.__get__, _Base._output_index.__get__
 
-# What hears of the gradient of a tensor that no function has made and that a call has given back, by (node, index of
-# its output): the next call that takes the tensor tells it.
+# _OfLeaf of the tensors that no function has made and that a call has given back, by (node, index of its output).
 _of_leaves = {}
 _open = []  # _Gradients whose first gradient has come
 
@@ -34,7 +33,8 @@ def backward_is_over():
 
 def node_runs(number):
     """Ends the calls that are newer: nodes run from the newest to the oldest, so what is left in them never runs."""
-    for one in [one for one in reversed(_open) if one.began >= number and one.consumers != _NEVER]:
+    mine = [one for one in reversed(_open) if one.thread == threading.get_ident()] if _open else ()
+    for one in [one for one in mine if one.began >= number and one.consumers != _NEVER]:
         one.end()
 
 
@@ -54,10 +54,12 @@ class _Gradients(Gradients):
     """A call whose inputs have no gradient ends when the backward does, as in the official tool."""
 
     is_cut = True  # gradients of some weights alone may be asked for
-    # [(place of an input, what hears of its gradient as well)]; the number of the newest node older than the call
-    __slots__ = ("then", "began")
+    # [(places of an input, what hears of its gradients as well)]; the number of the newest node older than the call;
+    # the thread of its backward
+    __slots__ = ("then", "began", "thread")
 
     def when_over(self, _then):
+        self.thread = threading.get_ident()
         _open.append(self)
         if self.consumers == _NEVER:
             _probe.when_called(forward_begins)
@@ -74,8 +76,8 @@ class _Gradients(Gradients):
             _open.remove(self)
         sums = self.sums
         super().leave(at_once)
-        for place, come in reversed(self.then) if sums else ():
-            come((sums[place],))
+        for places, of_leaf in reversed(self.then) if sums else ():
+            of_leaf.add([sums[place] for place in places])
 
     @staticmethod
     def add(a, b):
@@ -187,11 +189,41 @@ class _Go:
         self.gradients.go(self.edges, of_inputs)
 
 
+class _OfLeaf:
+    """Hears of the gradients of a tensor that no function has made, from each call that takes it."""
+
+    __slots__ = ("come", "calls", "sum")
+
+    def __init__(self, come):
+        self.come, self.calls, self.sum = come, 0, None
+
+    def add(self, gradients):
+        """The gradients from the places of one call; None: it has none there."""
+        for gradient in [gradient for gradient in gradients if gradient is not None]:
+            self.sum = gradient if self.sum is None else _probe.ask(_Gradients.add, self.sum, gradient)
+        self.calls -= 1
+        if self.calls == 0:
+            self.come((self.sum,))
+
+
+def _taken(inputs, sources):
+    """Returns [(places of an input, _OfLeaf)] of those that hear of the inputs' gradients. A call that gives such a
+    tensor back stands for it from now on."""
+    given = {(node._unique_id(), index) for _, node, wanted in sources if node.is_leaf() for index, _ in wanted}
+    found = []
+    for key, places in inputs.places.items():
+        known = _of_leaves.pop(key, []) if key in given else _of_leaves.get(key, [])
+        found += [(places, one) for one in known if key not in given or one.calls == 0]
+    for _, one in found:
+        one.calls += 1
+    return found
+
+
 def _watch_results(gradients, sources):
     for tensor, node, wanted in sources:
         if node.is_leaf():
             come = _Come(gradients, wanted, _LEAF)
-            _of_leaves.setdefault((node._unique_id(), _output_index(tensor)), []).append(come)
+            _of_leaves.setdefault((node._unique_id(), _output_index(tensor)), []).append(_OfLeaf(come))
             continue
         _newest.number = node._sequence_nr()
         handle = node.register_prehook(_Come(gradients, wanted, _newest.number))
@@ -225,7 +257,7 @@ def watch(enter, about, inputs, result, is_wanted):
     gradients = _Gradients(enter, about, list(range(inputs.count)), list(range(len(results))), through, len(sources),
                            len(ends) if inputs.places or not inputs.count else _NEVER)
     gradients.began = inputs.began
-    gradients.then = [(places[0], come) for key, places in inputs.places.items() for come in _of_leaves.pop(key, ())]
+    gradients.then = _taken(inputs, sources)
     _watch_results(gradients, sources)
     for node, edges in ends:
         node.register_hook(_Go(gradients, _with_places(edges, inputs, len(ends) == 1)))
