@@ -434,9 +434,9 @@ def a_failure_in_a_cell_is_the_programs_own():
                 pass
             return self.good(x)
 
-    d = debugger(level="L0")
-    d.start(Net())
-    d._model(batch())
+    d, model = debugger(level="L0"), Net()
+    d.start(model)
+    model(batch())
     d.stop()
     d.step()
     assert "Cell.good.ReLU.forward.0" in data()
@@ -473,9 +473,9 @@ def a_cell_that_is_called_again_counts():
         def construct(self, x):
             return self.act(self.act(x))
 
-    d = debugger(level="L0")
-    d.start(Net())
-    mindspore.grad(lambda t: d._model(t).sum())(batch())
+    d, model = debugger(level="L0"), Net()
+    d.start(model)
+    mindspore.grad(lambda t: model(t).sum())(batch())
     d.stop()
     d.step()
     assert list(data()) == ["Cell.act.ReLU.forward.0", "Cell.act.ReLU.forward.1",
