@@ -23,8 +23,8 @@ def _sees_nodes():
 
 def settle():
     """Writes what waits for gradients: the backward is over."""
+    _nodes.backward_is_over()  # ends functions, before which no gradient of a parameter is recorded
     _records.settle()
-    _nodes.backward_is_over()
 
 
 def in_turn(record):
