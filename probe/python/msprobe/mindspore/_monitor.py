@@ -18,7 +18,7 @@ from msprobe import _monitor
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, PARAM_ORIGIN,
                               PARAM_UPDATED, guarded, say, squashed)
 from msprobe._nested import as_tuple
-from msprobe.mindspore import _cells, _distributed, _gradients, _graphs, _tensors
+from msprobe.mindspore import _behind, _cells, _distributed, _gradients, _graphs, _tensors
 
 _Tensor = mindspore.Tensor
 # Waits for the operators that run, and raises what one of them raised: an error of the program, which reading a
@@ -82,14 +82,14 @@ class _Hook:
                 _wait()
             monitor._accumulated(self, gradient)
 
-    def before_step(self, _optimizer, args):
+    def before_step(self, _optimizer, args, *_kwargs):
         monitor = self.monitor()
         if monitor is not None:
             if monitor._due:
                 _wait()
             monitor._stepping(args)
 
-    def after_step(self, _optimizer, _args, _result):
+    def after_step(self, _optimizer, _args, *_kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None:
             if monitor._due:
@@ -195,18 +195,22 @@ class TrainerMon(_monitor.BaseMonitor):
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
+        for table in self._tables():
+            _behind.give_back(table)
         self._take_gradient_hooks()
         self._gradients.clear()
         del self._cells[1:]
         if self._writer is not None:
             self._writer.drop()
 
+    def _tables(self):
+        cells = [cell for cell in (ref() for ref in self._cells) if cell is not None]
+        return [table for cell in cells for table in (cell._forward_pre_hook, cell._forward_hook)]
+
     def without_hooks(self):
         """Removes all hooks, which a compiler would take for parts of the program, until the returned function is
         called."""
-        cells = [cell for cell in (ref() for ref in self._cells) if cell is not None]
-        back = [_cells.without(table) for cell in cells
-                for table in (cell._forward_pre_hook, cell._forward_hook)]
+        back = [_cells.without(table) for table in self._tables()]
         self._take_gradient_hooks()
 
         def put_all():
@@ -259,11 +263,11 @@ class TrainerMon(_monitor.BaseMonitor):
     def _hook_cell(self, cell, name):
         self._cells.append(weakref.ref(cell))
         if not self.config["backward_only"]:
-            self._handles.append(cell.register_forward_hook(_Hook(self, name).after_forward, **_cells.WITH_KWARGS))
+            self._handles.append(_behind.register_after(cell, _Hook(self, name).after_forward))
         if not self.config["forward_only"]:
             hook = _Hook(self, name)
-            self._handles += [cell.register_forward_pre_hook(hook.before_call, **_cells.WITH_KWARGS),
-                              cell.register_forward_hook(hook.after_call, **_cells.WITH_KWARGS)]
+            self._handles += [_behind.register_before(cell, hook.before_call),
+                              _behind.register_after(cell, hook.after_call)]
 
     def _hook_steps(self, optimizer):
         cell = optimizer if isinstance(optimizer, nn.Cell) else getattr(optimizer, "optimizer", None)
@@ -271,8 +275,8 @@ class TrainerMon(_monitor.BaseMonitor):
             raise TypeError(f"expected an optimizer of MindSpore, found {type(optimizer).__name__}")
         self._optimizer, hook = weakref.ref(cell), _Hook(self, "")
         self._cells.append(self._optimizer)
-        self._step_handles = [cell.register_forward_pre_hook(hook.before_step),
-                              cell.register_forward_hook(hook.after_step)]
+        self._step_handles = [_behind.register_before(cell, hook.before_step),
+                              _behind.register_after(cell, hook.after_step)]
 
     # ---- activations ----------------------------------------------------------------
 
