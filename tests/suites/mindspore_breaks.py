@@ -37,6 +37,8 @@ def train(debugger, arm, disarm):
     net = nn.SequentialCell(mint.nn.Linear(8, 8), nn.ReLU(), mint.nn.Linear(8, 2))
     for i, p in enumerate(net.trainable_params()):
         p.set_data(Tensor(np.sin(np.arange(p.size) + i).reshape(p.shape).astype(np.float32) / 8))
+    net[1].register_forward_pre_hook(lambda _cell, args: (args[0] * 2,))
+    net[1].register_forward_hook(lambda _cell, _args, result: result * 3)
     step = mindspore.value_and_grad(lambda x: (mint.softmax(net(x), -1) ** 2 + abs(net(x))).mean(), None,
                                     net.trainable_params())
     optimizer = nn.SGD(net.trainable_params(), 0.1)

@@ -8,6 +8,8 @@ import inspect
 
 from mindspore import nn
 
+from msprobe._guard import guarded
+
 TAKES_KWARGS = "with_kwargs" in inspect.signature(nn.Cell.register_forward_hook).parameters
 WITH_KWARGS = {"with_kwargs": True} if TAKES_KWARGS else {}
 
@@ -17,14 +19,11 @@ class _Both:
 
     __slots__ = ("key", "theirs", "hook", "flags")
 
-    def __init__(self, cell, key, hook):
-        self.key, self.hook = key, hook
-        self.theirs = getattr(cell, self.TABLE)[key]
-        flags = getattr(cell, self.TABLE + "_with_kwargs", {})
-        self.flags = flags if TAKES_KWARGS and key not in flags else None  # None: both take the same arguments
-        if self.flags is not None:
-            flags[key] = True
+    def __init__(self, key, theirs, hook, flags):
+        self.key, self.theirs, self.hook = key, theirs, hook
+        self.flags = flags  # of hooks that take keywords, where the program's is none of them
 
+    @guarded
     def leave(self, table):
         if table.get(self.key) is self:
             table[self.key] = self.theirs
@@ -77,12 +76,20 @@ class _InFront:
 
     def __call__(self, cell, *given):
         table = getattr(cell, self.both.TABLE)
-        key = next(reversed(table))
-        if table[key] is self:
+        if next(reversed(table.values())) is self:
             return self.hook(cell, *given)
-        if not any(one.hook is self.hook for one in _stand_ins(table[key])):
-            table[key] = self.both(cell, key, self.hook)
-        return None
+        return self._stand_in_for_the_last(cell, table)
+
+    @guarded
+    def _stand_in_for_the_last(self, cell, table):
+        key, theirs = next(reversed(table.items()))
+        if any(one.hook is self.hook for one in _stand_ins(theirs)):
+            return
+        flags = getattr(cell, self.both.TABLE + "_with_kwargs") if TAKES_KWARGS else None
+        is_other = flags is not None and key not in flags
+        table[key] = self.both(key, theirs, self.hook, flags if is_other else None)
+        if is_other:
+            flags[key] = True
 
 
 def _put(table, key, hook, both):
