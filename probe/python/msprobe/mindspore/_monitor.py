@@ -8,13 +8,14 @@
 
 Tensors are looked at when they pass the hooks that MindSpore has for cells and parameters; while a graph is
 compiled, the hooks are not there. See probe/python/msprobe/_monitor.py."""
+import functools
 import json
 import weakref
 
 import mindspore
 from mindspore import communication, nn
 
-from msprobe import _monitor
+from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, PARAM_ORIGIN,
                               PARAM_UPDATED, guarded, say, squashed)
 from msprobe._nested import as_tuple
@@ -37,6 +38,22 @@ def _nobody():
     """Stands for the monitor in the hooks of a copied cell."""
 
 
+def _surviving(func):
+    """func, a hook: a failure of ours ends the monitor, not the training."""
+    @functools.wraps(func)
+    def call(self, *args):
+        try:
+            return func(self, *args)
+        except Exception as why:
+            monitor = self.monitor()
+            if monitor is None or _probe.is_alien(why):
+                raise
+            monitor._give_up(f"{func.__name__}: {why}")
+            return None
+
+    return call
+
+
 class _Hook:
     """The hooks of one cell, parameter or optimizer, without effect when the monitor is gone and in copies."""
 
@@ -50,6 +67,7 @@ class _Hook:
     def __reduce__(self):
         return _copied, ()
 
+    @_surviving
     def after_forward(self, cell, args, *kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
@@ -57,6 +75,7 @@ class _Hook:
             kwargs = kwargs_and_result[0] if len(kwargs_and_result) > 1 else {}
             monitor._after(self, cell, args, kwargs, kwargs_and_result[-1])
 
+    @_surviving
     def before_call(self, _cell, args, *_kwargs):
         monitor = self.monitor()
         is_watched = monitor is not None and monitor._due and _gradients.wants_gradients()
@@ -65,16 +84,19 @@ class _Hook:
         others = border.before if border is not None else None
         return (others, *_kwargs) if others is not None and _kwargs else others
 
+    @_surviving
     def after_call(self, _cell, _args, *kwargs_and_result):
         border = self.borders.pop() if self.borders else None
         return None if border is None else border.after(kwargs_and_result[-1])
 
+    @_surviving
     def after_backward(self, of_inputs, of_results):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
             _wait()
             monitor._went_back(self, as_tuple(of_inputs), as_tuple(of_results))
 
+    @_surviving
     def with_gradient(self, gradient):
         monitor = self.monitor()
         if monitor is not None:
@@ -82,6 +104,7 @@ class _Hook:
                 _wait()
             monitor._accumulated(self, gradient)
 
+    @_surviving
     def before_step(self, _optimizer, args, *_kwargs):
         monitor = self.monitor()
         if monitor is not None:
@@ -89,12 +112,15 @@ class _Hook:
                 _wait()
             monitor._stepping(args)
 
+    @_surviving
     def after_step(self, _optimizer, _args, *_kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None:
             if monitor._due:
                 _wait()
             monitor._stepped()
+            if monitor._is_over:
+                monitor._take_gradient_hooks()
 
 
 def _copied():
@@ -197,8 +223,9 @@ class TrainerMon(_monitor.BaseMonitor):
         self._handles.clear()
         for table in self._tables():
             _behind.give_back(table)
-        self._take_gradient_hooks()
-        self._gradients.clear()
+        if not self._is_over:  # else one of them may be running, whose removal MindSpore does not survive
+            self._take_gradient_hooks()
+            self._gradients.clear()
         del self._cells[1:]
         if self._writer is not None:
             self._writer.drop()
