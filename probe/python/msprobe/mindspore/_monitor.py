@@ -8,16 +8,15 @@
 
 Tensors are looked at when they pass the hooks that MindSpore has for cells and parameters; while a graph is
 compiled, the hooks are not there. See probe/python/msprobe/_monitor.py."""
-import functools
 import json
 import weakref
 
 import mindspore
 from mindspore import communication, nn
 
-from msprobe import _monitor, _probe
+from msprobe import _monitor
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, PARAM_ORIGIN,
-                              PARAM_UPDATED, guarded, say, squashed)
+                              PARAM_UPDATED, guarded, say, squashed, surviving)
 from msprobe._nested import as_tuple
 from msprobe.mindspore import _behind, _cells, _distributed, _gradients, _graphs, _tensors
 
@@ -38,22 +37,6 @@ def _nobody():
     """Stands for the monitor in the hooks of a copied cell."""
 
 
-def _surviving(func):
-    """func, a hook: a failure of ours ends the monitor, not the training."""
-    @functools.wraps(func)
-    def call(self, *args):
-        try:
-            return func(self, *args)
-        except Exception as why:
-            monitor = self.monitor()
-            if monitor is None or _probe.is_alien(why):
-                raise
-            monitor._give_up(f"{func.__name__}: {why}")
-            return None
-
-    return call
-
-
 class _Hook:
     """The hooks of one cell, parameter or optimizer, without effect when the monitor is gone and in copies."""
 
@@ -67,7 +50,7 @@ class _Hook:
     def __reduce__(self):
         return _copied, ()
 
-    @_surviving
+    @surviving
     def after_forward(self, cell, args, *kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
@@ -75,7 +58,7 @@ class _Hook:
             kwargs = kwargs_and_result[0] if len(kwargs_and_result) > 1 else {}
             monitor._after(self, cell, args, kwargs, kwargs_and_result[-1])
 
-    @_surviving
+    @surviving
     def before_call(self, _cell, args, *_kwargs):
         monitor = self.monitor()
         is_watched = monitor is not None and monitor._due and _gradients.wants_gradients()
@@ -84,19 +67,19 @@ class _Hook:
         others = border.before if border is not None else None
         return (others, *_kwargs) if others is not None and _kwargs else others
 
-    @_surviving
+    @surviving
     def after_call(self, _cell, _args, *kwargs_and_result):
         border = self.borders.pop() if self.borders else None
         return None if border is None else border.after(kwargs_and_result[-1])
 
-    @_surviving
+    @surviving
     def after_backward(self, of_inputs, of_results):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
             _wait()
             monitor._went_back(self, as_tuple(of_inputs), as_tuple(of_results))
 
-    @_surviving
+    @surviving
     def with_gradient(self, gradient):
         monitor = self.monitor()
         if monitor is not None:
@@ -104,7 +87,7 @@ class _Hook:
                 _wait()
             monitor._accumulated(self, gradient)
 
-    @_surviving
+    @surviving
     def before_step(self, _optimizer, args, *_kwargs):
         monitor = self.monitor()
         if monitor is not None:
@@ -112,7 +95,7 @@ class _Hook:
                 _wait()
             monitor._stepping(args)
 
-    @_surviving
+    @surviving
     def after_step(self, _optimizer, _args, *_kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None:
