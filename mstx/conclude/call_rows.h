@@ -10,7 +10,7 @@
 
 /* A call takes about 108 bytes while it is judged, so that 4,096 ranks fit into 256 MB; of larger runs only
  * the first part is read. */
-enum { MSTX_CALLS_JUDGED = 1700000 };
+enum { MSTX_CALLS_JUDGED = 1650000 };
 
 struct mstx_call_rows {
     mstx_gcalls calls;

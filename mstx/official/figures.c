@@ -103,6 +103,15 @@ static void sort_values(double *x, size_t n, unsigned shift)
     }
 }
 
+static bool are_sorted(const double *x, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (key_of(x[i - 1]) > key_of(x[i]))
+            return false;
+    }
+    return true;
+}
+
 struct mstx__figures mstx__describe(double *x, size_t n)
 {
     struct mstx__figures f = {.n = n};
@@ -111,7 +120,8 @@ struct mstx__figures mstx__describe(double *x, size_t n)
     f.sum = sum_of(x, n);
     f.mean = f.sum / (double)n;
     f.deviation = n > 1 ? sqrt(mstx__sum_of_squares(x, n) / (double)(n - 1)) : 0;
-    sort_values(x, n, 64 - DIGIT_BITS);
+    if (!are_sorted(x, n))
+        sort_values(x, n, 64 - DIGIT_BITS);
     f.min = x[0];
     f.q1 = find_quantile(x, n, 0.25);
     f.median = find_quantile(x, n, 0.5);

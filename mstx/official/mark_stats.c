@@ -434,7 +434,8 @@ static enum ms_rc summarize(struct summary *u, uint32_t entry, int kind, struct 
         if (!isnan(x))
             u->items.p[u->items.n++] = (struct item){x, u->at[i]};
     }
-    ms_vec_sort(&u->items, by_value);
+    if (u->m->x[kind].n != 0) /* else they are all equal, and in the order of their places */
+        ms_vec_sort(&u->items, by_value);
     return add_summary(u, entry, kind, err);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each Python call of ours in a training of MindSpore fails once, in the dump and in the marks of
+"""Each Python call of ours in a training of MindSpore fails once, in the dump, in the monitor and in the marks of
 `msprobe run`: the training computes what it does without us, and says at most once that nothing more is
 recorded.
 
@@ -23,6 +23,9 @@ LIMIT = 60  # seconds that a case may take
 # They carry a call of the program, and have nothing of their own that can fail.
 SPARED = ("marked", "call", "run", "around", "_call", "watched_call", "surely", "__getitem__", "<lambda>")
 
+OF_MONITOR = {"targets": {}, "format": "csv", "ops": ["norm", "min", "max", "mean"], "xy_distribution": True,
+              "wg_distribution": True, "mv_distribution": True, "param_distribution": True, "all_xy": True}
+
 
 def train(debugger, arm, disarm):
     """The losses of three steps, as texts; after each a cell raises."""
@@ -37,12 +40,17 @@ def train(debugger, arm, disarm):
     net = nn.SequentialCell(mint.nn.Linear(8, 8), nn.ReLU(), mint.nn.Linear(8, 2))
     for i, p in enumerate(net.trainable_params()):
         p.set_data(Tensor(np.sin(np.arange(p.size) + i).reshape(p.shape).astype(np.float32) / 8))
+    net[1].register_forward_pre_hook(lambda _cell, args: (args[0] * 2,))
+    net[1].register_forward_hook(lambda _cell, _args, result: result * 3)
     step = mindspore.value_and_grad(lambda x: (mint.softmax(net(x), -1) ** 2 + abs(net(x))).mean(), None,
                                     net.trainable_params())
     optimizer = nn.SGD(net.trainable_params(), 0.1)
     rows = [np.cos(np.arange(32) + i).reshape(4, 8).astype(np.float32) for i in range(3)]
     losses = []
     arm()
+    if hasattr(debugger, "set_monitor"):
+        debugger.set_monitor(net, optimizer)
+        debugger = None
     for (x,) in mindspore.dataset.NumpySlicesDataset((np.stack(rows),), shuffle=False):
         if debugger:
             debugger.start(net)
@@ -67,6 +75,13 @@ def begin_dump(build, level):
     return PrecisionDebugger(config_path="config.json"), os.path.join(build, "python", "msprobe") + os.sep
 
 
+def begin_monitor(build, _level):
+    from msprobe.mindspore import TrainerMon
+    with open("config.json", "w", encoding="utf-8") as f:
+        json.dump(OF_MONITOR, f)
+    return TrainerMon("config.json"), os.path.join(build, "python", "msprobe") + os.sep
+
+
 def begin_marks(build, _level):
     import mindspore
     sys.path.insert(0, os.path.join(build, "python", "auto"))
@@ -75,7 +90,8 @@ def begin_marks(build, _level):
     return None, os.path.join(build, "python", "auto") + os.sep
 
 
-KINDS = {"L0": begin_dump, "L1": begin_dump, "mix": begin_dump, "marks": begin_marks}
+TOLD = ("goes on", "monitored no more")
+KINDS = {"L0": begin_dump, "L1": begin_dump, "mix": begin_dump, "monitor": begin_monitor, "marks": begin_marks}
 
 
 def child(build, kind, number, said, answer):
@@ -119,7 +135,7 @@ def break_all(build, kind, every, plain):
     all_told = 0
     for n in numbers(total)[::every]:
         losses, _, text = run_case(build, kind, n)
-        told = [line for line in text.splitlines() if "goes on" in line and line not in usual]
+        told = [line for line in text.splitlines() if any(word in line for word in TOLD) and line not in usual]
         all_told += len(told)
         if losses != plain:
             problems.append(f"number {n} of {total} fails: {losses}, without us {plain}")

@@ -3,6 +3,7 @@
 stops a forward or a backward in its middle."""
 import collections
 import gc
+import inspect
 import threading
 import weakref
 
@@ -513,6 +514,70 @@ def hooks_of_all_kinds_removed_within_a_step(steps):
         handles.append(small.register_forward_hook(note("after", lambda v: v[-1] * 3, 2)))
         handles.append(small.register_forward_pre_hook(note("before", count=0)))
         return squares(model)
+
+    yield from train(steps, model, loss_of)
+    yield seen
+
+
+@way
+def hooks_that_change_their_tables(steps):
+    model, seen = Given(lambda self, x: self.last(self.small(x)), last=Small()), []
+    words = {"with_kwargs": True} if "with_kwargs" in inspect.signature(nn.Cell.register_forward_hook).parameters else {}
+
+    def hook_cell(cell, is_worded):
+        asked = words if is_worded else {}
+
+        def before(cell, args, *kwargs):
+            handles.pop(0).remove()  # itself, the last of its table
+            cell.register_forward_pre_hook(lambda *_: seen.append("later"))
+            seen.append(("before", len(args), [sorted(one) for one in kwargs]))
+            given = (args[0] * 2, *args[1:])
+            return (given, *kwargs) if kwargs else given[0]
+
+        def after(cell, *given):
+            handles.pop(0).remove()
+            cell.register_forward_hook(lambda *_: seen.append("later still"))
+            seen.append(("after", len(given)))
+            return given[-1] * 3
+
+        cell.register_forward_pre_hook(lambda *_: seen.append("first"))
+        handles.append(cell.register_forward_pre_hook(before, **asked))
+        cell.register_forward_hook(lambda *_: seen.append("second"))
+        handles.append(cell.register_forward_hook(after, **asked))
+
+    handles, at = [], 0
+
+    def loss_of():
+        nonlocal at
+        at += 1
+        loss = squares(model)
+        hook_cell(model.small, at % 2 == 1)  # for the next step, before it begins
+        return loss
+
+    hook_cell(model.small, False)
+    yield from train(steps, model, loss_of)
+    yield seen
+
+
+@way
+def hooks_that_raise_and_are_removed(steps):
+    model, seen = Small(), []
+
+    def refuse(_cell, _args):
+        seen.append("refused")
+        raise ValueError("refused")
+
+    def loss_of():
+        first = model.register_forward_pre_hook(refuse)
+        last = model.register_forward_pre_hook(lambda _cell, args: (args[0] * 2,))
+        try:
+            model(X)
+        except ValueError:
+            seen.append("caught")
+        first.remove()
+        loss = squares(model)
+        last.remove()
+        return loss + squares(model)
 
     yield from train(steps, model, loss_of)
     yield seen

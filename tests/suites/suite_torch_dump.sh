@@ -21,6 +21,7 @@ if ldd "$(ls "$B"/python/msprobe/_probe*.so | head -1)" | grep -q 'libasan\|libt
 fi
 "$PYTHON" tests/suites/suite_torch_dump.py "$B"
 "$PYTHON" tests/suites/suite_torch_trouble.py "$B"
+"$PYTHON" tests/suites/suite_torch_unharmed.py "$B"
 "$PYTHON" tests/suites/torch_oracle.py "$B" "${OFFICIAL:-}"
 
 # ---- msprobe run --dump: a script that knows nothing of it ----------------------------------

@@ -43,6 +43,23 @@ def guarded(func):
     return run
 
 
+def surviving(func):
+    """func, a hook that holds its monitor by a weak reference: a failure of ours ends the monitor, not the training."""
+    @functools.wraps(func)
+    def call(self, *args):
+        try:
+            return func(self, *args)
+        except Exception as why:
+            monitor = self.monitor()
+            if monitor is None or _probe.is_alien(why):
+                raise
+            name = type(self).__name__ if func.__name__ == "__call__" else func.__name__
+            monitor._give_up(f"{name.strip('_').lower()}: {why}")
+            return None
+
+    return call
+
+
 def output_base():
     return os.environ.get("MONITOR_OUTPUT_DIR", "./monitor_output")
 

@@ -7,12 +7,12 @@ from mindspore import nn
 from mindspore.common.hook_handle import HookHandle
 
 from msprobe import _probe
+from msprobe.mindspore import _behind
+from msprobe.mindspore._behind import TAKES_KWARGS, WITH_KWARGS
 from msprobe.mindspore._gradients import in_turn, watcher
 
-_WORDS = inspect.signature(nn.Cell.register_forward_hook).parameters
-_TAKES_KWARGS = "with_kwargs" in _WORDS
-WITH_KWARGS = {"with_kwargs": True} if _TAKES_KWARGS else {}
-_ALWAYS_CALLED = {"always_call": True} if "always_call" in _WORDS else {}
+_CAN_BE_CALLED_ALWAYS = "always_call" in inspect.signature(nn.Cell.register_forward_hook).parameters
+_ALWAYS_CALLED = {"always_call": True} if _CAN_BE_CALLED_ALWAYS else {}
 _CONTAINERS = ("CellList", "CellDict")  # they are never called
 
 _hooked = []  # (weak references to a model or its chunks, its cells: _Hooked); no model is kept alive
@@ -53,21 +53,11 @@ def all_cells(models):
     return [cell for model in _chunks(models) for _, cell in model.cells_and_names()]
 
 
-def _stand_in(*_args):
-    """Stands for a hook object while it is registered: some versions accept functions alone."""
-
-
-def _register_before(cell, hook):
-    handle = cell.register_forward_pre_hook(_stand_in, **WITH_KWARGS)
-    cell._forward_pre_hook[handle.handle_id] = hook
-    return handle
-
-
 def _register_after(cell, after):
     """Registers a hook before the program's own hooks.
 
     The usual way is not available for a cell with a custom backward."""
-    handle = cell.register_forward_hook(_stand_in, **WITH_KWARGS, **_ALWAYS_CALLED)
+    handle = cell.register_forward_hook(_behind.stand_in, **WITH_KWARGS, **_ALWAYS_CALLED)
     if not hasattr(handle, "handle_id"):
         names = ("_forward_hook_with_kwargs", "_forward_hook_always_called")
         extra = [getattr(cell, name) for name in names if hasattr(cell, name)]
@@ -82,9 +72,9 @@ def _register_after(cell, after):
 
 def _hook_cell(cell, path, watcher):
     """Registers both hooks; returns the hook object and the handles that remove them."""
-    hook = _probe.Hook(path, type(cell).__name__, _TAKES_KWARGS)
+    hook = _probe.Hook(path, type(cell).__name__, TAKES_KWARGS)
     hook.backward = watcher
-    return hook, (_register_before(cell, hook), _register_after(cell, hook.after))
+    return hook, (_behind.register_before(cell, hook), _register_after(cell, hook.after))
 
 
 _TABLES = ("_forward_pre_hook", "_forward_hook", "_forward_pre_hook_with_kwargs", "_forward_hook_with_kwargs",
@@ -111,6 +101,9 @@ class _Hooked:
         self.is_put = True
         for name, key, value in self.entries:
             table = getattr(cell, name)
+            if name == "_forward_pre_hook":
+                _behind.put_before(cell, key, self.hook)
+                continue
             table[key] = value
             if name == "_forward_hook":
                 table.move_to_end(key, last=False)
@@ -118,7 +111,10 @@ class _Hooked:
     def take(self):
         self.is_put = False
         cell = self.cell()
-        for name, key, _ in self.entries if cell is not None else ():
+        if cell is None:
+            return
+        _behind.give_back(cell._forward_pre_hook)
+        for name, key, _ in self.entries:
             getattr(cell, name).pop(key, None)
 
 
@@ -196,6 +192,7 @@ def _is_ours(hook):
 def without(hooks):
     """Removes the hooks of msprobe from a table of a cell; returns the function that restores their order, or
     None."""
+    _behind.give_back(hooks)
     known = list(hooks.items())
     ours = [key for key, hook in known if _is_ours(hook)]
     for key in ours:

@@ -9,16 +9,12 @@ from msprobe.mindspore._records import dump_function, is_tensor, writes_to_its_a
 from msprobe.mindspore._tensors import executor, may_have_gradient
 
 wants_gradients = executor().requires_grad
-_is_strict = False
+_sees_nodes = _nodes.EXIST
 
 
 def set_strict(is_strict):
-    global _is_strict
-    _is_strict = is_strict
-
-
-def _sees_nodes():
-    return _nodes.EXIST and not _is_strict
+    global _sees_nodes
+    _sees_nodes = _nodes.EXIST and not is_strict
 
 
 def settle():
@@ -70,16 +66,21 @@ class _Record(_nodes.Later):
         """Another one begins before this is complete: it is written at the end of the backward."""
 
 
+@guarded
+def _watch_function(prefix, name, number, inputs, result):
+    write = (_write_primitive,) if prefix == "Primitive" else (dump_function, prefix)
+    record = _nodes.Later if _nodes.is_leaf(result) else _Record  # a leaf belongs to what uses it
+    _nodes.watch(record, (*write, name, number), inputs, result, is_tensor)
+
+
 def watched_call(func, prefix, name, number, args, kwargs):
     """Calls a function; its gradients are dumped when they arrive."""
-    if not _sees_nodes():
+    if not _sees_nodes:
         return _identities.watched_call(func, prefix, name, number, args, kwargs)
     inputs = _inputs_of(func, prefix, name, args, kwargs)
     result = func(*args, **kwargs)
     if inputs is not None:
-        write = (_write_primitive,) if prefix == "Primitive" else (dump_function, prefix)
-        record = _nodes.Later if _nodes.is_leaf(result) else _Record  # a leaf belongs to what uses it
-        _nodes.watch(record, (*write, name, number), inputs, result, is_tensor)
+        _watch_function(prefix, name, number, inputs, result)
     return result
 
 
@@ -107,7 +108,7 @@ class _AtNodes:
 
 def watcher():
     """Returns a watcher of the cells of a model: `backward` of msprobe._probe.Hook."""
-    return _AtNodes() if _sees_nodes() else _identities.Watcher()
+    return _AtNodes() if _sees_nodes else _identities.Watcher()
 
 
 class Border:

@@ -16,9 +16,9 @@ from mindspore import communication, nn
 
 from msprobe import _monitor
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, PARAM_ORIGIN,
-                              PARAM_UPDATED, guarded, say, squashed)
+                              PARAM_UPDATED, guarded, say, squashed, surviving)
 from msprobe._nested import as_tuple
-from msprobe.mindspore import _cells, _distributed, _gradients, _graphs, _tensors
+from msprobe.mindspore import _behind, _cells, _distributed, _gradients, _graphs, _tensors
 
 _Tensor = mindspore.Tensor
 # Waits for the operators that run, and raises what one of them raised: an error of the program, which reading a
@@ -50,6 +50,7 @@ class _Hook:
     def __reduce__(self):
         return _copied, ()
 
+    @surviving
     def after_forward(self, cell, args, *kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
@@ -57,6 +58,7 @@ class _Hook:
             kwargs = kwargs_and_result[0] if len(kwargs_and_result) > 1 else {}
             monitor._after(self, cell, args, kwargs, kwargs_and_result[-1])
 
+    @surviving
     def before_call(self, _cell, args, *_kwargs):
         monitor = self.monitor()
         is_watched = monitor is not None and monitor._due and _gradients.wants_gradients()
@@ -65,16 +67,19 @@ class _Hook:
         others = border.before if border is not None else None
         return (others, *_kwargs) if others is not None and _kwargs else others
 
+    @surviving
     def after_call(self, _cell, _args, *kwargs_and_result):
         border = self.borders.pop() if self.borders else None
         return None if border is None else border.after(kwargs_and_result[-1])
 
+    @surviving
     def after_backward(self, of_inputs, of_results):
         monitor = self.monitor()
         if monitor is not None and monitor._due:
             _wait()
             monitor._went_back(self, as_tuple(of_inputs), as_tuple(of_results))
 
+    @surviving
     def with_gradient(self, gradient):
         monitor = self.monitor()
         if monitor is not None:
@@ -82,19 +87,23 @@ class _Hook:
                 _wait()
             monitor._accumulated(self, gradient)
 
-    def before_step(self, _optimizer, args):
+    @surviving
+    def before_step(self, _optimizer, args, *_kwargs):
         monitor = self.monitor()
         if monitor is not None:
             if monitor._due:
                 _wait()
             monitor._stepping(args)
 
-    def after_step(self, _optimizer, _args, _result):
+    @surviving
+    def after_step(self, _optimizer, _args, *_kwargs_and_result):
         monitor = self.monitor()
         if monitor is not None:
             if monitor._due:
                 _wait()
             monitor._stepped()
+            if monitor._is_over:
+                monitor._take_gradient_hooks()
 
 
 def _copied():
@@ -195,18 +204,23 @@ class TrainerMon(_monitor.BaseMonitor):
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
-        self._take_gradient_hooks()
-        self._gradients.clear()
+        for table in self._tables():
+            _behind.give_back(table)
+        if not self._is_over:  # else one of them may be running, whose removal MindSpore does not survive
+            self._take_gradient_hooks()
+            self._gradients.clear()
         del self._cells[1:]
         if self._writer is not None:
             self._writer.drop()
 
+    def _tables(self):
+        cells = [cell for cell in (ref() for ref in self._cells) if cell is not None]
+        return [table for cell in cells for table in (cell._forward_pre_hook, cell._forward_hook)]
+
     def without_hooks(self):
         """Removes all hooks, which a compiler would take for parts of the program, until the returned function is
         called."""
-        cells = [cell for cell in (ref() for ref in self._cells) if cell is not None]
-        back = [_cells.without(table) for cell in cells
-                for table in (cell._forward_pre_hook, cell._forward_hook)]
+        back = [_cells.without(table) for table in self._tables()]
         self._take_gradient_hooks()
 
         def put_all():
@@ -259,11 +273,11 @@ class TrainerMon(_monitor.BaseMonitor):
     def _hook_cell(self, cell, name):
         self._cells.append(weakref.ref(cell))
         if not self.config["backward_only"]:
-            self._handles.append(cell.register_forward_hook(_Hook(self, name).after_forward, **_cells.WITH_KWARGS))
+            self._handles.append(_behind.register_after(cell, _Hook(self, name).after_forward))
         if not self.config["forward_only"]:
             hook = _Hook(self, name)
-            self._handles += [cell.register_forward_pre_hook(hook.before_call, **_cells.WITH_KWARGS),
-                              cell.register_forward_hook(hook.after_call, **_cells.WITH_KWARGS)]
+            self._handles += [_behind.register_before(cell, hook.before_call),
+                              _behind.register_after(cell, hook.after_call)]
 
     def _hook_steps(self, optimizer):
         cell = optimizer if isinstance(optimizer, nn.Cell) else getattr(optimizer, "optimizer", None)
@@ -271,8 +285,8 @@ class TrainerMon(_monitor.BaseMonitor):
             raise TypeError(f"expected an optimizer of MindSpore, found {type(optimizer).__name__}")
         self._optimizer, hook = weakref.ref(cell), _Hook(self, "")
         self._cells.append(self._optimizer)
-        self._step_handles = [cell.register_forward_pre_hook(hook.before_step),
-                              cell.register_forward_hook(hook.after_step)]
+        self._step_handles = [_behind.register_before(cell, hook.before_step),
+                              _behind.register_after(cell, hook.after_step)]
 
     # ---- activations ----------------------------------------------------------------
 

@@ -54,6 +54,11 @@ class _Incoming:
     def __init__(self, of, one):
         self.of, self.one = weakref.ref(of), one
 
+    def monitor(self):
+        of = self.of()
+        return of._monitor() if of is not None else None
+
+    @_monitor.surviving
     def __call__(self, _gradient):
         of = self.of()
         if of is not None:

@@ -65,6 +65,7 @@ class _Hook:
 class _Before(_Hook):
     __slots__ = ()
 
+    @_monitor.surviving
     def __call__(self, module, args):
         if _is_untouchable():
             return
@@ -76,6 +77,7 @@ class _Before(_Hook):
 class _After(_Hook):
     __slots__ = ("first",)
 
+    @_monitor.surviving
     def __call__(self, module, args, *kwargs_and_result):
         if _is_untouchable():
             return
@@ -90,6 +92,7 @@ class _Feature(_Hook):
 
     __slots__ = ()
 
+    @_monitor.surviving
     def __call__(self, module, args, result):
         if _is_untouchable():
             return
@@ -103,6 +106,7 @@ class _Stack(_Hook):
 
     __slots__ = ()
 
+    @_monitor.surviving
     def __call__(self, module, args, result):
         if _is_untouchable():
             return
@@ -116,6 +120,7 @@ class _Watched(_Hook):
 
     __slots__ = ()
 
+    @_monitor.surviving
     def __call__(self, module, args):
         if _is_untouchable():
             return
@@ -132,6 +137,7 @@ class _Gradient:
     def __init__(self, monitor, name):
         self.monitor, self.name, self.micro = weakref.ref(monitor), name, 0
 
+    @_monitor.surviving
     def __call__(self, parameter):
         """Called with the parameter."""
         if _is_untouchable():

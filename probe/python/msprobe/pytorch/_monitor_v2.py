@@ -22,6 +22,7 @@ def _chunks(model):
 class _Before(_Hook):
     __slots__ = ()
 
+    @_monitor.surviving
     def __call__(self, module, args, kwargs=None):
         hooks = self.monitor()
         if hooks is not None and not _is_untouchable():
@@ -31,6 +32,7 @@ class _Before(_Hook):
 class _After(_Hook):
     __slots__ = ("first",)
 
+    @_monitor.surviving
     def __call__(self, module, args, *kwargs_and_result):
         hooks = self.monitor()
         if hooks is not None and not _is_untouchable():
