@@ -367,7 +367,7 @@ static enum ms_rc print_rows(const struct args *a, struct ms_err *err)
 /* ---- command ------------------------------------------------------------------------- */
 
 static const struct ms_opt opts[] = {{"python", NULL, MS_OPT_PATH, offsetof(struct args, python),
-                                      "FILE", .dflt = "python3",
+                                      "FILE", .dash = MS_DASH_WORD, .dflt = "python3",
                                       .help = "the Python that runs the training"},
                                      MS_OPT_FORMAT(struct args, format),
                                      {0}};
