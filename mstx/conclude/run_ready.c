@@ -8,6 +8,7 @@
 #include "mstx/foreign/from_ascend.h"
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
+#include "mstx/read/run_roots.h"
 #include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
@@ -325,6 +326,14 @@ static enum ms_rc check_own_place(const char *path, const char *db, struct ms_pa
     return ms_share_result(par, rc, err);
 }
 
+/* Fails for a folder in which runs lie, before something is written into it. */
+static enum ms_rc check_run(const char *path, const struct mstx_import_how *how, struct ms_err *err)
+{
+    const bool is_looked_at =
+        ms_par_rank(how->par) == 0 && how->more_n == 0 && ms_path_kind(path) == MS_KIND_DIR;
+    return ms_share_result(how->par, is_looked_at ? mstx__want_one_run(path, err) : MS_OK, err);
+}
+
 /* Imports into a temporary file, a copy of which gets its final name only after the findings were stored, so
  * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
@@ -333,6 +342,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     struct stat st;
     char *whole, *copy;
     const bool is_first = ms_par_rank(how->par) == 0;
+    MS_TRY(check_run(path, how, err));
     MS_TRY(check_own_place(path, db, how->par, err));
     MS_TRY(new_name(&whole, db, how, err));
     enum ms_rc rc = new_name(&copy, db, how, err); /* now, so that a change of db meanwhile shows */

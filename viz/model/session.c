@@ -238,7 +238,7 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     const enum viz_path_kind kind = viz_path_kind_of(s->path);
     if (kind == VIZ_PATH_MEMORY)
         return viz_sheet_of_memory(&s->sheet, s->path, err);
-    if (is_table(base))
+    if (is_table(base) && kind != VIZ_PATH_TRACE)
         return viz_sheet_open(&s->sheet, s->path, err);
     if (kind == VIZ_PATH_TREND)
         return keep(&s->trend, s->path, err);
