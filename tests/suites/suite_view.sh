@@ -346,6 +346,15 @@ assert all(0 < float(e.get('textLength')) <= 80 * 8.4 for e in tree.parse('$tmp/
 if [ -n "$sim" ]; then
     if "$PYTHON" tests/suites/view_ticks.py "$msprobe" "$tmp/sim"; then ok "no two ticks have one label"; else bad "no two ticks have one label"; fi
 fi
+whole=1 # the reason why a screen has nothing to show, in one line of 80 columns
+for path in "$pair" "$tmp/compare_result_1.csv" "$tmp/memory_block.csv" ${sim:+"$tmp/sim"}; do
+    for screen in 2 3 4 5 6; do
+        printf '%s' $screen >"$tmp/keys"
+        "$msprobe" view --script "$tmp/keys" --size 80x24 "$path" >"$tmp/got"
+        ! tail -n 2 "$tmp/got" | grep -q '^ n.* here; .*…\|^ not .*…' || whole=
+    done
+done
+if [ -n "$whole" ]; then ok "each reason fits"; else bad "each reason fits"; fi
 printf '<Right><Right>s:export %s/table.csv<Enter>' "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$tmp/compare_result_1.csv" >/dev/null
 if "$PYTHON" -c "
