@@ -8,7 +8,7 @@
 #include "mstx/foreign/from_ascend.h"
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
-#include "mstx/read/run_roots.h"
+#include "mstx/import/run_roots.h"
 #include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"

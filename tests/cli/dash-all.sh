@@ -25,7 +25,7 @@ with() { # INPUT COMMAND...
 reads() { with "$@"; }
 writes() { # COMMAND...: one that writes the same to standard output and to a file
     with /dev/null "$@"
-    head -c 9 said | tr -c '[:print:]' '.'
+    head -c 6 said | tr -c '[:print:]' '.'
     echo
 }
 reads dump.json stat -

@@ -5,7 +5,6 @@
  */
 #include "mstx/read/control.h"
 #include "mstx/read/processes.h"
-#include "mstx/read/run_roots.h"
 #include "probe/base/mem.h"
 #include "tests/support/check.h"
 #include "tests/support/make_capture.h"
@@ -153,54 +152,6 @@ START_TEST(links_lead_to_no_process_twice)
     told[0] = '\0';
     ck_ok(mstx__procs_find(&procs, run, NULL, &err), err);
     ck_assert_uint_eq(procs.list.n, 1);
-}
-END_TEST
-
-static void put_rank(const char *rank)
-{
-    char name[128];
-    snprintf(name, sizeof name, "%s/h.1.a/r0000.0001.seg", rank);
-    put_ring(name, 0, 1, 1, 0);
-}
-
-static void expect_refusal(const char *path, const char *why)
-{
-    ms_err_clear(&err);
-    ck_assert_int_eq(mstx__want_one_run(path, &err), MS_E_UNSUPPORTED);
-    ck_assert_msg(strstr(err.msg, why) != NULL, "%s", err.msg);
-}
-
-START_TEST(a_run_has_its_ranks_in_it_or_in_folders_of_nodes)
-{
-    put_rank("rank_0");
-    put_rank("rank_1");
-    ck_ok(mstx__want_one_run(run, &err), err);
-    ck_ok(mstx__want_one_run(at("rank_0"), &err), err);
-    ck_ok(mstx__want_one_run(at("rank_0/h.1.a"), &err), err);
-    ck_ok(mstx__want_one_run(at("/"), &err), err);
-    put_rank("node1/rank_2");
-    put_rank("node2/rank_3");
-    put_rank("node1/rank_none");
-    put_rank("node2/rank_none");
-    ck_ok(mstx__want_one_run(run, &err), err);
-}
-END_TEST
-
-START_TEST(a_folder_of_runs_is_none)
-{
-    put_rank("monday/rank_0");
-    put_rank("monday/rank_1");
-    expect_refusal(run, "is no run, but holds one");
-    expect_refusal(run, "/run/monday");
-    expect_refusal(dir, "/run/monday");
-    put_rank("tuesday/rank_1");
-    expect_refusal(run, "holds several runs");
-    ck_ok(mstx__want_one_run(at("monday"), &err), err);
-    put_ring("loose/r0000.0001.seg", 0, 1, 1, 0);
-    expect_refusal(run, "holds several runs");
-    put_rank("alone/one/rank_none");
-    put_rank("alone/two/rank_none");
-    expect_refusal(at("alone"), "holds several runs");
 }
 END_TEST
 
@@ -530,8 +481,7 @@ START_TEST(a_process_is_alive_while_its_host_shows_it)
 END_TEST
 
 TEST_MAIN_AROUND(set_up, tear_down, "processes", directories_with_segments_or_a_stage_are_processes,
-                 links_lead_to_no_process_twice, a_run_has_its_ranks_in_it_or_in_folders_of_nodes,
-                 a_folder_of_runs_is_none, a_run_that_is_not_there_is_an_error,
+                 links_lead_to_no_process_twice, a_run_that_is_not_there_is_an_error,
                  segments_come_by_ring_and_part, gaps_are_told_of_rings_that_reuse_no_file,
                  what_cannot_be_read_is_told_and_left_out,
                  a_process_that_is_deleted_meanwhile_is_told,

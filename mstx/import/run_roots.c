@@ -2,7 +2,7 @@
  *
  * run_roots: see the header.
  */
-#include "mstx/read/run_roots.h"
+#include "mstx/import/run_roots.h"
 
 #include "mstx/read/processes.h"
 

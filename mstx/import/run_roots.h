@@ -3,8 +3,8 @@
  * run_roots: whether a directory is one run. Processes are found a few levels below a directory, so that a run which
  * was collected from several hosts is found too; a folder in which people keep their runs is none.
  */
-#ifndef MSTX_READ_RUN_ROOTS_H
-#define MSTX_READ_RUN_ROOTS_H
+#ifndef MSTX_IMPORT_RUN_ROOTS_H
+#define MSTX_IMPORT_RUN_ROOTS_H
 
 #include "probe/base/err.h"
 
