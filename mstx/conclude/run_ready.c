@@ -16,6 +16,7 @@
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -430,12 +431,18 @@ static enum ms_rc share_path(char **db, struct ms_par *par, struct ms_err *err)
     return ms_share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
 }
 
+static void show_progress(void *ctx, double done)
+{
+    ms_progress_show(ctx, &(struct ms_pace){.share = done});
+}
+
 /* Imports when the database is stale, as process 0 sees it. */
 static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par *par,
                                 struct ms_err *err)
 {
     struct mstx_import_result ignored;
-    struct mstx_import_how how = {.par = par};
+    struct ms_progress bar = {.what = "importing"};
+    struct mstx_import_how how = {.par = par, .progress = show_progress, .ctx = &bar};
     const bool is_first = ms_par_rank(par) == 0;
     bool stale = is_first && mstx_db_is_stale(path, db);
     MS_TRY(ms_par_share(par, &stale, sizeof stale, err));
@@ -443,7 +450,11 @@ static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par 
         return MS_OK;
     if (is_first)
         choose_as_last(db, &how);
-    return mstx_import_as(path, db, &how, &ignored, err);
+    else
+        how.progress = NULL;
+    const enum ms_rc rc = mstx_import_as(path, db, &how, &ignored, err);
+    ms_progress_end(&bar);
+    return rc;
 }
 
 /* Makes the folder of a database under $TMPDIR, for this user alone. Its name can be foreseen, so
