@@ -469,7 +469,8 @@ static enum ms_rc read_positional(struct parser *p, char *arg)
 {
     const struct ms_opt *rest = ms_opt_rest(p->cmd);
     if (rest == NULL || (rest->max != 0 && p->nrest >= rest->max))
-        return ms_fail(p->err, MS_E_ARG, "unexpected argument '%s'", arg);
+        return ms_fail(p->err, MS_E_ARG, "unexpected argument '%s'; usage: msprobe %s %s", arg,
+                       p->cmd->name, p->cmd->usage);
     if (*arg == '\0')
         return ms_fail(p->err, MS_E_ARG, "%s: an argument is empty", rest->name);
     if (rest->choices != NULL && choice_of(rest, arg) < 0)
