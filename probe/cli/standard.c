@@ -193,8 +193,6 @@ enum ms_rc cli_end_standard_files(struct ms_err *err)
     restore_output();
     const enum ms_rc rc = print_output(err);
     ms_tmp_folder_remove(files.folder);
-    ms_free(files.input);
-    ms_free(files.output);
-    files.folder = files.input = files.output = NULL;
-    return rc;
+    files.folder = NULL;
+    return rc; /* the names stay until the program ends: a last message may still show them as "-" */
 }

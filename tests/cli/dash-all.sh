@@ -53,6 +53,8 @@ reads run.db cluster -d - -o made
 reads run.db export -f csv - -o out.csv
 reads run.db sql - 'select 1'
 reads /dev/null sql - -
+"$MSPROBE" stat - <dump.json >/dev/full 2>why
+echo "a full disk: $?, $(cat why)"
 reads dump.json compare -tp - -gp other.json -o out
 reads dump.json compare -tp other.json -gp - -o out
 reads map.json compare -tp dump.json -gp other.json -dm - -o out
