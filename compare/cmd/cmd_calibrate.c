@@ -25,7 +25,7 @@ struct args {
 static const struct ms_opt opts[] = {
     {"RUN", NULL, MS_OPT_REST, offsetof(struct args, runs), .min = 2, .max = RUNS_MAX,
      .help = "two or more dumps of equal runs: files or directories"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_FOLDER,
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_OUTPUT,
      .help = "write the noise of every row to FILE, for compare --noise_floor"},
     MS_OPT_FORMAT(struct args, format),
     {"exit_code", NULL, MS_OPT_FLAG, offsetof(struct args, exit_code),
@@ -78,7 +78,7 @@ static void print_text(const struct calibration *cal, const char *path)
     print_noise(cal);
     print_alarms(cal);
     if (path != NULL)
-        puts(path);
+        puts(ms_opt_shown(path));
 }
 
 /* ---- JSON -------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static enum ms_rc print_json(const struct calibration *cal, const char *path, in
     ms_jwrite_key(&w, MS_STR("files"));
     ms_jwrite_arr(&w);
     if (path != NULL)
-        ms_jwrite_str(&w, ms_str_of(path));
+        ms_jwrite_str(&w, ms_str_of(ms_opt_shown(path)));
     ms_jwrite_arr_end(&w);
     ms_jwrite_obj_end(&w);
     return ms_jprint_end(&w, MS_OK, err);

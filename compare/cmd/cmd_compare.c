@@ -107,7 +107,8 @@ static enum ms_rc take_paths(struct job *j, struct ms_err *err)
     if (a->target == NULL || a->golden == NULL)
         return ms_fail(err, MS_E_ARG, "missing option --%s PATH: %s",
                        a->target == NULL ? "target_path" : "golden_path",
-                       a->target == NULL ? "what is to be checked" : "what it is held against");
+                       a->target == NULL ? "the dump to check"
+                                         : "the dump to compare the target with");
     return MS_OK;
 }
 

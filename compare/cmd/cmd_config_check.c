@@ -27,6 +27,7 @@ struct args {
 
 static const struct ms_opt opts[] = {
     {"dump", "d", MS_OPT_LIST, offsetof(struct args, dump), "FILE", .may_be_empty = true,
+     .dash = MS_DASH_WORD, /* a script is known by its name */
      .help = "collect the environment, the Python packages and the hyperparameters of scripts "
              "(.sh, .yaml) into an archive"},
     {"compare", "c", MS_OPT_LIST, offsetof(struct args, compare), "PATH", .min = 2, .max = 2,
@@ -40,7 +41,7 @@ static const struct ms_opt opts[] = {
          "against those known to change results"},
     {"slime_compare", "sc", MS_OPT_LIST, offsetof(struct args, slime), "LOG", .min = 2, .max = 2,
      .help = "compare the parameters that two trainings of slime printed, the NPU's log first"},
-    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH", .dash = MS_DASH_FOLDER,
+    {"output", "o", MS_OPT_PATH, offsetof(struct args, output), "PATH", .dash = MS_DASH_OUTPUT,
      .help = "what is written: an archive (config_check_pack.zip), a folder (config_check_result), "
              "or the figures of checkpoints (ckpt_similarity.json)"},
     {"state", NULL, MS_OPT_FLAG, offsetof(struct args, state),
@@ -87,7 +88,7 @@ static int compare_checkpoints(const struct args *a)
         rc = ckpt_show_json(&s, output, &err);
     else if (rc == MS_OK) {
         ckpt_show_text(&s, paths, (size_t)a->most);
-        printf("written to %s\n", output);
+        printf("written to %s\n", ms_opt_shown(output));
         rc = ms_stdout_finish(&err);
     }
     ckpt_similarity_free(&s);
@@ -101,7 +102,7 @@ static int compare_checkpoints(const struct args *a)
 static void put_file(struct ms_jwrite *w, const char *folder, const char *file)
 {
     struct ms_buf path = {.max = 1 << 16};
-    ms_buf_puts(&path, folder);
+    ms_buf_puts(&path, ms_opt_shown(folder));
     ms_buf_puts(&path, file);
     ms_jwrite_key(w, MS_STR("files"));
     ms_jwrite_arr(w);
@@ -130,7 +131,7 @@ static int pack(const struct args *a)
     const char *output = a->output != NULL ? a->output : "config_check_pack.zip";
     struct cfg_pack_sum sum;
     struct ms_err err = {0};
-    if (!ms_str_ends(ms_str_of(output), MS_STR(".zip"))) {
+    if (ms_opt_shown(output) == output && !ms_str_ends(ms_str_of(output), MS_STR(".zip"))) {
         ms_fail(&err, MS_E_ARG, "%s: an archive's name ends in .zip", output);
         return ms_cmd_fail(&compare_cmd_config_check, &err);
     }
@@ -140,7 +141,7 @@ static int pack(const struct args *a)
     else if (rc == MS_OK) {
         printf("%llu variables, %llu packages, %llu hyperparameters written to %s\n",
                (unsigned long long)sum.variables, (unsigned long long)sum.packages,
-               (unsigned long long)sum.parameters, output);
+               (unsigned long long)sum.parameters, ms_opt_shown(output));
         if (sum.hidden != 0)
             printf("%llu variables left out, whose names look like secrets (MSPROBE_SECRETS lists "
                    "the words)\n",

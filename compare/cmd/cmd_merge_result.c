@@ -14,7 +14,8 @@ struct args {
 };
 
 static const struct ms_opt opts[] = {
-    {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .required = true,
+    {"input_dir", "i", MS_OPT_PATH, offsetof(struct args, input), "DIR", .dash = MS_DASH_FOLDER,
+     .required = true,
      .help = "directory with compare_result_rankN_TIME.xlsx or .csv of at least two ranks"},
     {"output_dir", "o", MS_OPT_PATH, offsetof(struct args, output), "DIR", .dash = MS_DASH_FOLDER,
      .required = true, .help = "directory for the workbook; created when missing"},

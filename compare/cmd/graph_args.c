@@ -14,10 +14,11 @@ static const char *const batches[] = {"list", "first", "none", NULL};
 
 const struct ms_opt graph_opts[] = {
     {"target_path", "tp", MS_OPT_PATH, offsetof(struct graph_args, target), "PATH",
-     .required = true,
+     .dash = MS_DASH_FOLDER, .required = true,
      .help = "the run to show: directory of one rank, of ranks or of steps; or a .vis file of an "
              "earlier version, which is converted to a database"},
     {"golden_path", "gp", MS_OPT_PATH, offsetof(struct graph_args, golden), "PATH",
+     .dash = MS_DASH_FOLDER,
      .may_be_empty = true, /* the official plugin passes an empty path when there is none */
      .help = "the run to compare with; without it the graph shows one run"},
     {"output_path", "o", MS_OPT_PATH, offsetof(struct graph_args, out), "DIR",
@@ -55,19 +56,20 @@ const struct ms_opt graph_opts[] = {
          "link batch_isend_irecv to other ranks by every member (list), by the first member, or "
          "not at all"},
     {.name = "Ranks put together again", .kind = MS_OPT_HEAD},
-    {"rank_size", NULL, MS_OPT_LIST, offsetof(struct graph_args, rank_size), "N", .min = 1,
-     .max = 2,
+    {"rank_size", NULL, MS_OPT_LIST, offsetof(struct graph_args, rank_size), "N",
+     .dash = MS_DASH_WORD, .min = 1, .max = 2,
      .help = "merge this many ranks into the model that they share: on the target, and on the "
              "golden side"},
-    {"tp", NULL, MS_OPT_LIST, offsetof(struct graph_args, tp), "N", .min = 1, .max = 2,
+    {"tp", NULL, MS_OPT_LIST, offsetof(struct graph_args, tp), "N", .dash = MS_DASH_WORD, .min = 1,
+     .max = 2,
      .help = "size of tensor parallelism: ranks that hold parts of one tensor, for each side"},
-    {"pp", NULL, MS_OPT_LIST, offsetof(struct graph_args, pp), "N", .min = 1, .max = 2,
-     .help = "size of pipeline parallelism: ranks that share the layers, for each side"},
-    {"vpp", NULL, MS_OPT_LIST, offsetof(struct graph_args, vpp), "N", .min = 1, .max = 2,
-     .dflt = "1",
+    {"pp", NULL, MS_OPT_LIST, offsetof(struct graph_args, pp), "N", .dash = MS_DASH_WORD, .min = 1,
+     .max = 2, .help = "size of pipeline parallelism: ranks that share the layers, for each side"},
+    {"vpp", NULL, MS_OPT_LIST, offsetof(struct graph_args, vpp), "N", .dash = MS_DASH_WORD,
+     .min = 1, .max = 2, .dflt = "1",
      .help = "virtual pipeline: number of chunks of layers on each rank, for each side"},
-    {"order", NULL, MS_OPT_LIST, offsetof(struct graph_args, order), "ORDER", .min = 1, .max = 2,
-     .dflt = ORDER,
+    {"order", NULL, MS_OPT_LIST, offsetof(struct graph_args, order), "ORDER", .dash = MS_DASH_WORD,
+     .min = 1, .max = 2, .dflt = ORDER,
      .help = "order of the parallel dimensions in rank numbers, for each side; used where the "
              "communication does not show the groups"},
     {"file_type", NULL, MS_OPT_CHOICE, offsetof(struct graph_args, file_type), "TYPE", .dflt = "db",

@@ -60,7 +60,8 @@ enum ms_rc source__check_root(struct source__judge *j, uint32_t i, uint32_t leaf
     if (!off || j->explained || start)
         return MS_OK;
     bool first = j->dirtiest <= l->e / 10 && !j->flag_seen;
-    bool alone = known || l->e > observe__rule.unexplained_input;
+    bool broken = (l->flags & OBSERVE__FLAGGED) && (n->flags & OBSERVE__OUT_FLAGGED);
+    bool alone = known || broken || l->e > observe__rule.unexplained_input;
     bool suspect = parameter || (first && alone && n->kind != PROBE_NODE_PGRAD);
     if (!suspect)
         return MS_OK;

@@ -28,8 +28,8 @@ static const char *const types[] = {"db", "text", NULL};
 static const char *const compat[] = {"cur", "strict", NULL};
 
 static const struct ms_opt opts[] = {
-    {"dir", "d", MS_OPT_PATH, offsetof(struct args, dir), "DIR", .required = true,
-     .alias = "profiling_path",
+    {"dir", "d", MS_OPT_PATH, offsetof(struct args, dir), "DIR", .dash = MS_DASH_FOLDER,
+     .required = true, .alias = "profiling_path",
      .help = "directory of a run, or one below which profilers left their output"},
     {"mode", "m", MS_OPT_CHOICE, offsetof(struct args, mode), "RECIPE", .dflt = "slow_rank",
      .choices = mstx_recipe_names, .help = "what to find out, as listed above"},
@@ -44,7 +44,7 @@ static const struct ms_opt opts[] = {
     {"top_num", NULL, MS_OPT_INT, offsetof(struct args, top), "N",
      .dflt = "15, free_analysis and communication_bottleneck 10", .min = 1, .max = INT32_MAX,
      .help = "rows of the worst operations, links and free times"},
-    {"bp", NULL, MS_OPT_PATH, offsetof(struct args, base), "DIR",
+    {"bp", NULL, MS_OPT_PATH, offsetof(struct args, base), "DIR", .dash = MS_DASH_FOLDER,
      .help = "of cluster_time_compare_summary: the run to compare with"},
     {"parallel_types", NULL, MS_OPT_TEXT, offsetof(struct args, parallel), "A,B;C",
      .dflt = "dp,edp;edp;dp;ep;pp;mp;tp",

@@ -211,6 +211,9 @@ static int run_ctl(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     if (done)
         return MS_EXIT_OK;
+    const char *dir = args.words.items[0];
+    if (ms_opt_take_dash(&dir, MS_DASH_FOLDER, &err) != MS_OK)
+        return ms_cmd_fail(&mstx_cmd_ctl, &err);
     int action = action_of(args.words.items[1]);
     if (action < 0) {
         ms_fail(&err, MS_E_ARG, "ACTION: '%s' is not one of start, stop, snapshot, status",
@@ -222,7 +225,7 @@ static int run_ctl(int argc, char **argv)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     }
     struct job job = {.args = &args, .command = commands[action]};
-    if (control_run(&job, args.words.items[0], &err) != MS_OK)
+    if (control_run(&job, dir, &err) != MS_OK)
         return ms_cmd_fail(&mstx_cmd_ctl, &err);
     return MS_EXIT_OK;
 }

@@ -62,19 +62,18 @@ static enum ms_rc export_run(struct mstx_tl *tl, const struct args *a, uint64_t 
     return rc;
 }
 
-/* Says what was written, unless it went to standard output. */
 static enum ms_rc show_written(const struct args *a, uint64_t events, struct ms_err *err)
 {
     struct ms_jwrite w;
-    if (ms_opt_is_output(a->output))
-        return MS_OK;
+    const char *shown = ms_opt_shown(a->output);
     if (!a->json) {
-        puts(a->output);
+        if (shown == a->output)
+            puts(shown);
         return MS_OK;
     }
     ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
-    ms_jwrite_kstr(&w, "path", a->output);
+    ms_jwrite_kstr(&w, "path", shown);
     ms_jwrite_kstr(&w, "format", formats[a->format]);
     ms_jwrite_ki64(&w, "events", (int64_t)events);
     ms_jwrite_obj_end(&w);

@@ -32,7 +32,7 @@ static const struct ms_opt opts[] = {
          "directory of a run, as given to 'msprobe run -o', of Flight Recorder dumps, of "
          "databases of an Ascend profiler, or of traces of PyTorch's profiler; several traces or "
          "directories of them become one run, which needs -o"},
-    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_FOLDER,
+    {"output_path", "o", MS_OPT_PATH, offsetof(struct args, output), "FILE", .dash = MS_DASH_OUTPUT,
      .dflt = "DIR/run.db", .help = "where to write the database"},
     {"rank-from", NULL, MS_OPT_TEXT, offsetof(struct args, rank_from), "REGEX",
      .help = "of traces that do not say their rank: an extended regular expression whose first "
@@ -66,7 +66,7 @@ static void print_result(const char *db, const struct mstx_import_result *r, int
     char time[MS_HUMAN_MAX];
     printf("%s: %" PRIu64 " event%s on %" PRIu32 " track%s of %" PRIu32 " process%s, from %" PRIu64
            " record%s in %" PRIu64 " file%s, %s\n",
-           db, r->events, s_of(r->events), r->tracks, s_of(r->tracks), r->processes,
+           ms_opt_shown(db), r->events, s_of(r->events), r->tracks, s_of(r->tracks), r->processes,
            r->processes == 1 ? "" : "es", r->records, s_of(r->records), r->files, s_of(r->files),
            ms_human_time(time, took_ns));
     if (r->unfinished != 0)
@@ -84,7 +84,7 @@ static enum ms_rc print_json(const char *db, const struct mstx_import_result *r,
     struct ms_jwrite w;
     ms_jprint_begin(&w);
     ms_jwrite_obj(&w);
-    ms_jwrite_kstr(&w, "database", db);
+    ms_jwrite_kstr(&w, "database", ms_opt_shown(db));
     ms_jwrite_ki64(&w, "events", (int64_t)r->events);
     ms_jwrite_ki64(&w, "tracks", r->tracks);
     ms_jwrite_ki64(&w, "processes", r->processes);

@@ -66,7 +66,7 @@ struct side {
 static enum ms_rc read_side(struct side *s, const char *path, struct ms_err *err)
 {
     MS_TRY(mstx__mem_read(&s->log, path, err));
-    return mstx__mem_report_make(&s->report, path, s->log, err);
+    return mstx__mem_report_make(&s->report, ms_opt_shown(path), s->log, err);
 }
 
 static void side_free(struct side *s)

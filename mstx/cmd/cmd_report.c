@@ -81,8 +81,8 @@ static enum ms_rc print_report(struct mstx_tl *tl, const struct mstx_report *r,
         if (a->format == MSTX_REPORT_PROMETHEUS)
             mstx_report_prometheus(r, &text);
         else
-            mstx_report_text(tl, r, path, a->most < 0 ? MSTX_REPORT_SCREEN : (size_t)a->most,
-                             &text);
+            mstx_report_text(tl, r, ms_opt_shown(path),
+                             a->most < 0 ? MSTX_REPORT_SCREEN : (size_t)a->most, &text);
         if (a->format == MSTX_REPORT_TEXT)
             return ms_screen_print(&text, err);
         enum ms_rc rc = ms_buf_check(&text, err);

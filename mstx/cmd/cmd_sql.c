@@ -152,7 +152,11 @@ static int run_sql(int argc, char **argv)
     if (done)
         return MS_EXIT_OK;
     const bool is_typed = strcmp(a.rest.items[1], "-") == 0;
-    enum ms_rc rc = is_typed ? read_statement(&typed, &err) : MS_OK;
+    const char *run = a.rest.items[0];
+    enum ms_rc rc = ms_opt_take_dash(&run, MS_DASH_INPUT, &err);
+    a.rest.items[0] = (char *)(uintptr_t)run;
+    if (rc == MS_OK && is_typed)
+        rc = read_statement(&typed, &err);
     if (rc == MS_OK)
         rc = ask(&a, is_typed ? ms_buf_z(&typed) : a.rest.items[1], &err);
     ms_buf_free(&typed);

@@ -29,7 +29,7 @@ static const struct ms_opt opts[] = {
      .help = "the job without what is special about rank:3, op:NAME or link:2-1"},
     {"scale", NULL, MS_OPT_TEXT, offsetof(struct args, scale), "NAME=FACTOR,...",
      .help = "the job with other durations: compute=0.9, comm=0.5 or NAME=2"},
-    {"ideal", NULL, MS_OPT_PATH, offsetof(struct args, ideal), "FILE", .dash = MS_DASH_FOLDER,
+    {"ideal", NULL, MS_OPT_PATH, offsetof(struct args, ideal), "FILE", .dash = MS_DASH_OUTPUT,
      .help = "write the timeline with ideal durations, a Chrome trace"},
     {"model", NULL, MS_OPT_CHOICE, offsetof(struct args, model), "MODEL", .dflt = "types",
      .choices = models,
@@ -90,7 +90,8 @@ static enum ms_rc show(struct mstx_tl *tl, const struct args *a, const struct wi
     MS_TRY(mstx_whatif_open(&r, tl, &how, err));
     enum ms_rc rc = a->ideal != NULL ? mstx_whatif_ideal(r, a->ideal, err) : MS_OK;
     if (rc == MS_OK)
-        rc = a->format == AS_JSON ? print_json(r, err) : print_text(r, a->path.items[0], err);
+        rc = a->format == AS_JSON ? print_json(r, err)
+                                  : print_text(r, ms_opt_shown(a->path.items[0]), err);
     mstx_whatif_close(r);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include "mstx/foreign/from_ascend.h"
 #include "mstx/foreign/from_flight.h"
 #include "mstx/foreign/trace_files.h"
+#include "mstx/import/run_roots.h"
 #include "mstx/rundb/fold_write.h"
 #include "mstx/rundb/run_schema.h"
 #include "mstx/rundb/run_write.h"
@@ -15,6 +16,7 @@
 
 #include "probe/base/io.h"
 #include "probe/base/mem.h"
+#include "probe/base/progress.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,6 +327,14 @@ static enum ms_rc check_own_place(const char *path, const char *db, struct ms_pa
     return ms_share_result(par, rc, err);
 }
 
+/* Fails for a folder in which runs lie, before something is written into it. */
+static enum ms_rc check_run(const char *path, const struct mstx_import_how *how, struct ms_err *err)
+{
+    const bool is_looked_at =
+        ms_par_rank(how->par) == 0 && how->more_n == 0 && ms_path_kind(path) == MS_KIND_DIR;
+    return ms_share_result(how->par, is_looked_at ? mstx__want_one_run(path, err) : MS_OK, err);
+}
+
 /* Imports into a temporary file, a copy of which gets its final name only after the findings were stored, so
  * that an interrupted import cannot leave a database that looks complete. */
 enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_import_how *how,
@@ -333,6 +343,7 @@ enum ms_rc mstx_import_as(const char *path, const char *db, const struct mstx_im
     struct stat st;
     char *whole, *copy;
     const bool is_first = ms_par_rank(how->par) == 0;
+    MS_TRY(check_run(path, how, err));
     MS_TRY(check_own_place(path, db, how->par, err));
     MS_TRY(new_name(&whole, db, how, err));
     enum ms_rc rc = new_name(&copy, db, how, err); /* now, so that a change of db meanwhile shows */
@@ -420,12 +431,18 @@ static enum ms_rc share_path(char **db, struct ms_par *par, struct ms_err *err)
     return ms_share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
 }
 
+static void show_progress(void *ctx, double done)
+{
+    ms_progress_show(ctx, &(struct ms_pace){.share = done});
+}
+
 /* Imports when the database is stale, as process 0 sees it. */
 static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par *par,
                                 struct ms_err *err)
 {
     struct mstx_import_result ignored;
-    struct mstx_import_how how = {.par = par};
+    struct ms_progress bar = {.what = "importing"};
+    struct mstx_import_how how = {.par = par, .progress = show_progress, .ctx = &bar};
     const bool is_first = ms_par_rank(par) == 0;
     bool stale = is_first && mstx_db_is_stale(path, db);
     MS_TRY(ms_par_share(par, &stale, sizeof stale, err));
@@ -433,7 +450,11 @@ static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par 
         return MS_OK;
     if (is_first)
         choose_as_last(db, &how);
-    return mstx_import_as(path, db, &how, &ignored, err);
+    else
+        how.progress = NULL;
+    const enum ms_rc rc = mstx_import_as(path, db, &how, &ignored, err);
+    ms_progress_end(&bar);
+    return rc;
 }
 
 /* Makes the folder of a database under $TMPDIR, for this user alone. Its name can be foreseen, so

@@ -212,6 +212,8 @@ struct mstx_event *mstx__trace_lanes_add(struct mstx_trace_lanes *t, struct mstx
     }
     if (it->correlation > 0)
         e->size = (uint64_t)it->correlation;
+    t->first_ns = !t->has_first || it->ts < t->first_ns ? it->ts : t->first_ns;
+    t->has_first = true;
     t->last_ns = it->ts + e->dur_ns > t->last_ns ? it->ts + e->dur_ns : t->last_ns;
     return keep_domain(t, l, it->domain) ? e : NULL;
 }
@@ -305,6 +307,12 @@ static void count_events(struct mstx_trace_lanes *t, struct mstx_trace_process *
     }
 }
 
+/* Returns the start of the recording: that of its clock, or its first event where the trace gives none. */
+static int64_t start_of(const struct mstx_trace_lanes *t)
+{
+    return mstx__trace_time(&t->time, t->time.base_ns != 0 ? 0 : t->first_ns);
+}
+
 static void write_process(struct mstx_trace_lanes *t, const struct mstx_trace_about *about,
                           struct mstx_trace_process *p, const struct mstx_trace_process *host)
 {
@@ -315,7 +323,7 @@ static void write_process(struct mstx_trace_lanes *t, const struct mstx_trace_ab
                                          .dir = MS_STR(""),
                                          .tool = ms_str_of(about->tool),
                                          .state = MS_STR("finished"),
-                                         .start_ns = mstx__trace_time(&t->time, 0),
+                                         .start_ns = start_of(t),
                                          .end_ns = mstx__trace_time(&t->time, t->last_ns),
                                          .events = p->events};
     if (row.events == 0 && p != host && about->is_one)

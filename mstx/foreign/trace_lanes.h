@@ -59,7 +59,8 @@ struct mstx_trace_lanes {
     struct ms_buf key;
     struct mstx_trace_near near[MSTX_TRACE_NEAR];
     struct mstx_trace_time time;
-    int64_t last_ns; /* by the clock of the trace */
+    int64_t first_ns, last_ns; /* by the clock of the trace */
+    bool has_first;
     bool is_crowded; /* threads or processes beyond 65,536 share a lane */
 };
 

@@ -33,7 +33,7 @@ const struct ms_opt ms_global_opts[] = {
      .help = "log a part of the program in detail; level 1 to 3, several with commas, all is all"},
     {"stats", NULL, MS_OPT_FLAG, GLOBAL(stats),
      .help = "print time and memory of each phase on stderr at the end"},
-    {"trace_self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE", .dash = MS_DASH_FOLDER,
+    {"trace_self", NULL, MS_OPT_PATH, GLOBAL(trace_self), "FILE", .dash = MS_DASH_OUTPUT,
      .help = "write the program's own phases as Chrome trace events"},
     {"threads", NULL, MS_OPT_INT, GLOBAL(threads), "N", .min = 0, .max = 1024,
      .help = "work with N threads; 0 is one per processor", .dflt = "0"},
@@ -322,30 +322,41 @@ static enum ms_rc set_text(const struct parser *p, const struct ms_opt *o, const
 enum ms_rc (*ms_opt_input)(const char **path, struct ms_err *err);
 enum ms_rc (*ms_opt_output)(const char **path, struct ms_err *err);
 
-static const char *standard_output;
+/* Paths that "-" was replaced by, of standard input and output. */
+static const char *standard_paths[2];
 
-bool ms_opt_is_output(const char *path)
+const char *ms_opt_shown(const char *path)
 {
-    return standard_output != NULL && path == standard_output;
+    for (size_t i = 0; path != NULL && i < 2; i++) {
+        if (standard_paths[i] != NULL && strcmp(path, standard_paths[i]) == 0)
+            return "-";
+    }
+    return path;
+}
+
+enum ms_rc ms_opt_take_dash(const char **text, enum ms_dash dash, struct ms_err *err)
+{
+    const bool is_output = dash == MS_DASH_OUTPUT;
+    enum ms_rc (*const take)(const char **, struct ms_err *) =
+        is_output ? ms_opt_output : ms_opt_input;
+    if (strcmp(*text, "-") != 0 || dash == MS_DASH_WORD || take == NULL)
+        return MS_OK;
+    if (dash == MS_DASH_FOLDER)
+        return ms_fail(err, MS_E_ARG,
+                       "'-' is one stream, which cannot stand for a folder; a path named - is ./-");
+    if (ms_par_size(ms_globals.par) > 1)
+        return ms_fail(err, MS_E_ARG, "mpirun gives '-' to one process alone; name a file");
+    MS_TRY(take(text, err));
+    standard_paths[is_output] = *text;
+    return MS_OK;
 }
 
 /* Replaces "-" by the path of what it stands for. */
 static enum ms_rc take_dash(const struct parser *p, const struct ms_opt *o, const char **text)
 {
-    if (strcmp(*text, "-") != 0 || o->dash == MS_DASH_WORD)
-        return MS_OK;
-    if (o->dash == MS_DASH_FOLDER)
-        return ms_fail(p->err, MS_E_ARG,
-                       "option --%s: '-' cannot stand for what it writes; a path named - is ./-",
-                       o->name);
-    enum ms_rc (*const take)(const char **, struct ms_err *) =
-        o->dash == MS_DASH_OUTPUT ? ms_opt_output : ms_opt_input;
-    if (take == NULL)
-        return MS_OK;
-    MS_TRY(take(text, p->err));
-    if (o->dash == MS_DASH_OUTPUT)
-        standard_output = *text;
-    return MS_OK;
+    const enum ms_rc rc = ms_opt_take_dash(text, o->dash, p->err);
+    const char *dashes = o->kind == MS_OPT_REST ? "" : "option --";
+    return rc == MS_OK ? rc : ms_err_wrap(p->err, "%s%s", dashes, o->name);
 }
 
 /* Stores a path. An empty path is refused here; a later message "no such file" would show no
@@ -376,6 +387,11 @@ static enum ms_rc set_list(struct parser *p, const struct ms_opt *o, char *value
     if ((o->min != 0 || o->max != 0) && ((int64_t)list->n < o->min || (int64_t)list->n > o->max))
         return ms_fail(p->err, MS_E_ARG, "option --%s: %zu values given; allowed is %lld to %lld",
                        o->name, list->n, (long long)o->min, (long long)o->max);
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
+        MS_TRY(take_dash(p, o, &text));
+        list->items[i] = (char *)(uintptr_t)text;
+    }
     return MS_OK;
 }
 
@@ -453,7 +469,8 @@ static enum ms_rc read_positional(struct parser *p, char *arg)
 {
     const struct ms_opt *rest = ms_opt_rest(p->cmd);
     if (rest == NULL || (rest->max != 0 && p->nrest >= rest->max))
-        return ms_fail(p->err, MS_E_ARG, "unexpected argument '%s'", arg);
+        return ms_fail(p->err, MS_E_ARG, "unexpected argument '%s'; usage: msprobe %s %s", arg,
+                       p->cmd->name, p->cmd->usage);
     if (*arg == '\0')
         return ms_fail(p->err, MS_E_ARG, "%s: an argument is empty", rest->name);
     if (rest->choices != NULL && choice_of(rest, arg) < 0)
@@ -541,12 +558,17 @@ static enum ms_exit exit_of(enum ms_rc rc)
     return rc == MS_E_ARG ? MS_EXIT_USAGE : MS_EXIT_FAIL;
 }
 
-/* Prints a message that may quote the name of a stranger's file. */
+/* Prints a message that may quote the name of a stranger's file, and "-" where it names the file that stands for it. */
 static void print_safely(FILE *to, const char *msg)
 {
+    const char *input = standard_paths[0];
+    const size_t n = input != NULL ? strlen(input) : 0;
     char before = '\0';
-    for (const char *p = msg; *p != '\0'; before = *p++)
-        fputc(ms_is_obeyed(before, *p) ? '?' : *p, to);
+    for (const char *p = msg; *p != '\0'; before = *p++) {
+        const bool is_input = n != 0 && strncmp(p, input, n) == 0;
+        fputc(is_input ? '-' : ms_is_obeyed(before, *p) ? '?' : *p, to);
+        p += is_input ? n - 1 : 0;
+    }
 }
 
 void ms_cmd_note(const char *command, const char *fmt, ...)

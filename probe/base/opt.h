@@ -48,7 +48,7 @@ struct ms_opt_list {
 enum ms_dash {
     MS_DASH_INPUT,  /* standard input */
     MS_DASH_OUTPUT, /* standard output */
-    MS_DASH_FOLDER, /* nothing: the command writes a folder, or prints besides */
+    MS_DASH_FOLDER, /* nothing: the command reads or writes a folder */
     MS_DASH_WORD,   /* a word like others */
 };
 
@@ -67,7 +67,7 @@ struct ms_opt {
     bool
         may_be_empty; /* PATH: "" counts as not given; LIST: it may have no value, then items is set
                           and n is 0 */
-    enum ms_dash dash; /* PATH, OPTIONAL and REST */
+    enum ms_dash dash; /* PATH, OPTIONAL, LIST and REST */
     bool hidden;       /* left out of help and completion; needs its full name */
 };
 
@@ -122,8 +122,10 @@ extern bool (*ms_cmd_explain)(const struct ms_cmd *cmd, const struct ms_err *err
 /* Give the path of the file that "-" stands for; set once when the program starts. NULL: "-" is a name. */
 extern enum ms_rc (*ms_opt_input)(const char **path, struct ms_err *err);
 extern enum ms_rc (*ms_opt_output)(const char **path, struct ms_err *err);
-/* Tells whether a path is that of standard output. */
-bool ms_opt_is_output(const char *path);
+/* Replaces "-" by the path of the file that it stands for; options and arguments do so by their row. */
+enum ms_rc ms_opt_take_dash(const char **text, enum ms_dash dash, struct ms_err *err) MS_MUST_USE;
+/* Returns the path as a user knows it: "-" for a file that stands for it. */
+const char *ms_opt_shown(const char *path);
 /* Returns the exit code of a command that processes share (MS_JOB_SHARED) and that all of them
  * ended with the same result; the first one prints an error. */
 int ms_cmd_end(const struct ms_cmd *cmd, enum ms_rc rc, const struct ms_err *err);

@@ -11,14 +11,17 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <langinfo.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum state { YES, PARTLY, NO };
@@ -120,8 +123,8 @@ static void check_mpi(struct row *r, const char *flavour, const char *word, cons
     if (launches && has_hooks) {
         say(r, YES, "calls are hooked");
     } else if (has_hooks) {
-        say(r, PARTLY, "its hooks are here, its mpirun is not");
-        advise(r, "install it, such as Debian's package %s", package);
+        say(r, PARTLY, "our hooks are here, its mpirun is not in PATH");
+        advise(r, "put it into PATH, or install it, such as Debian's package %s", package);
     } else if (launches) {
         say(r, NO, "its mpirun is here, our hooks are not");
         advise(r, "install its compiler mpicc and build msprobe again");
@@ -172,43 +175,70 @@ static void check_cann(struct row *r, const struct args *a)
 
 /* ---- frameworks ----------------------------------------------------------------------------- */
 
-/* Asks Python for a package's version and whether our extension loads beside it: "VERSION|ok" or "VERSION|WHY". */
+/* Words of the answer "VERSION|ok", "VERSION|WHY the adapter does not load", "|none" or "|WHY the package does not". */
+static void judge_framework(struct row *r, const struct args *a, const char *package,
+                            struct ms_str version, struct ms_str why)
+{
+    const bool is_good = version.n != 0 && ms_str_is(why, "ok");
+    if (is_good)
+        say(r, YES, "%.*s", MS_STR_ARG(version));
+    else if (ms_str_is(why, "none"))
+        say(r, NO, "%s has no package %s", a->python, package);
+    else
+        say(r, NO, "%.*s%s%.*s", MS_STR_ARG(version),
+            version.n != 0 ? ": " : "it does not load: ", MS_STR_ARG(why));
+    if (ms_str_is(why, "none"))
+        advise(r,
+               "name the Python of the training, msprobe doctor --python FILE, or install it: "
+               "%s -m pip install %s",
+               a->python, package);
+    else if (version.n == 0)
+        advise(r, "see what %s -c 'import %s' says, and install what it lacks", a->python, package);
+    else if (!is_good)
+        advise(r, "build msprobe for this Python: make PYTHON=%s", a->python);
+}
+
+/* Asks Python for a package's version and whether our extension loads beside it. */
+static void ask_framework(struct row *r, const struct args *a, const char *folder,
+                          const char *package, const char *adapter)
+{
+    char script[2 * PATH_MAX + 512];
+    struct ms_buf said = {.max = ANSWER_MAX};
+    snprintf(script, sizeof script,
+             "import sys\nsys.path.insert(0, sys.argv[1])\nv = ''\n"
+             "try:\n import %s as f\n"
+             " v = f.__version__ + ', Python %%d.%%d' %% sys.version_info[:2]\n"
+             " import msprobe.%s\n why = 'ok'\n"
+             "except Exception as e:\n none = v == '' and getattr(e, 'name', '') == '%s'\n"
+             " why = 'none' if none else ' '.join(str(e).split())[:200] or type(e).__name__\n"
+             "print('\\n' + v + '|' + why)\n",
+             package, adapter, package);
+    const char *const argv[] = {a->python, "-c", script, folder, NULL};
+    const int status = cli_ask(argv, ASKED_S, &said);
+    struct ms_str all = ms_buf_slice(&said), line = MS_STR(""), version = MS_STR("");
+    while (ms_str_split(&all, '\n', &line) && all.n != 0) {
+    }
+    if (status != 0 || !ms_str_split(&line, '|', &version)) {
+        say(r, NO, "%s cannot be run here, or does not answer", a->python);
+        advise(r, "name the Python of the training: msprobe doctor --python FILE");
+    } else {
+        judge_framework(r, a, package, version, line);
+    }
+    ms_buf_free(&said);
+}
+
 static void check_framework(struct row *r, const struct args *a, const char *package,
                             const char *adapter)
 {
-    char folder[PATH_MAX], script[2 * PATH_MAX + 512];
+    char folder[PATH_MAX];
     const struct ms_place place = {"python/mstx.so", "../lib/msprobe/python/mstx.so"};
-    struct ms_buf said = {.max = ANSWER_MAX};
     if (!ms_place_find(&place, folder, sizeof folder)) {
         say(r, NO, "our Python modules are not beside msprobe");
         advise(r, "install Python's headers (python3-dev) and build msprobe again");
         return;
     }
     *strrchr(folder, '/') = '\0';
-    snprintf(script, sizeof script,
-             "import sys\nsys.path.insert(0, sys.argv[1])\nimport %s as f\n"
-             "v = f.__version__ + ', Python %%d.%%d' %% sys.version_info[:2]\n"
-             "try:\n import msprobe.%s\n print(v + '|ok')\n"
-             "except Exception as why:\n print(v + '|' + str(why))\n",
-             package, adapter);
-    const char *const argv[] = {a->python, "-c", script, folder, NULL};
-    const int status = cli_ask(argv, ASKED_S, &said);
-    char *line = said.n != 0 ? memrchr(said.p, '|', said.n) : NULL;
-    if (line == NULL) {
-        say(r, NO, status < 0 ? "%s could not be asked" : "%s has no package of this name",
-            a->python);
-        advise(r, "name the Python of the training: msprobe doctor --python FILE");
-    } else {
-        const char *version = said.p;
-        const char *start = memrchr(said.p, '\n', (size_t)(line - said.p));
-        version = start != NULL ? start + 1 : version;
-        const bool good = strncmp(line, "|ok", 3) == 0;
-        say(r, good ? YES : NO, "%.*s%s%.*s", (int)(line - version), version, good ? "" : ": ",
-            good ? 0 : (int)(said.p + said.n - line - 2), line + 1);
-        if (!good)
-            advise(r, "build msprobe for this Python: make PYTHON=%s", a->python);
-    }
-    ms_buf_free(&said);
+    ask_framework(r, a, folder, package, adapter);
 }
 static void check_torch(struct row *r, const struct args *a)
 {
@@ -239,18 +269,30 @@ static void check_causes(struct row *r, const struct args *a)
         advise(r, "control groups cannot be seen here; throttling is not told");
 }
 
+/* Tells whether the kernel samples the stack of a thread of this user, which is how a hang is looked at. */
+static bool can_sample(void)
+{
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_CPU_CLOCK,
+                                   .exclude_kernel = 1};
+    const int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 static void check_stacks(struct row *r, const struct args *a)
 {
     (void)a;
-    char text[KERNEL_MAX];
-    int64_t level = 4; /* as strict as any */
-    const char *said = text_of("/proc/sys/kernel/perf_event_paranoid", text);
-    (void)ms_str_i64((struct ms_str){said, (uint32_t)strcspn(said, "\n")}, &level);
-    const bool may = level <= 2 || geteuid() == 0;
-    say(r, may ? YES : PARTLY,
-        may ? "a hang shows the stack of each thread" : "a hang shows the calls, without stacks");
+    const bool may = can_sample();
+    const int why = errno;
+    say(r, may ? YES : PARTLY, "%s%s",
+        may ? "a hang shows the stack of each thread" : "a hang shows the calls, without stacks: ",
+        may ? "" : strerror(why));
     if (!may)
-        advise(r, "sysctl kernel.perf_event_paranoid=2");
+        advise(r, "allow perf_event_open: sysctl kernel.perf_event_paranoid=2, and in a container "
+                  "--cap-add PERFMON or another seccomp profile");
 }
 
 /* ---- room and screens ---------------------------------------------------------------------------- */
@@ -367,7 +409,7 @@ static enum ms_rc print_rows(const struct args *a, struct ms_err *err)
 /* ---- command ------------------------------------------------------------------------- */
 
 static const struct ms_opt opts[] = {{"python", NULL, MS_OPT_PATH, offsetof(struct args, python),
-                                      "FILE", .dflt = "python3",
+                                      "FILE", .dash = MS_DASH_WORD, .dflt = "python3",
                                       .help = "the Python that runs the training"},
                                      MS_OPT_FORMAT(struct args, format),
                                      {0}};

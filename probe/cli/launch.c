@@ -21,6 +21,15 @@ extern const struct ms_cmd mstx_cmd_run;
 static const struct ms_cmd *const run_alone[] = {&mstx_cmd_run, NULL};
 static const struct cli_program launcher = {.commands = run_alone};
 
+/* "-" as a path: the streams are those of the program that is run. */
+static enum ms_rc refuse_dash(const char **path, struct ms_err *err)
+{
+    (void)path;
+    return ms_fail(err, MS_E_ARG,
+                   "standard input and output belong to the program that is run, so '-' cannot "
+                   "stand for a file; a file named - is ./-");
+}
+
 static int not_whole(const char *what, const char *why)
 {
     fprintf(stderr, "msprobe: %s%s; is msprobe installed whole?\n", what, why);
@@ -42,6 +51,7 @@ static int run_library(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    ms_opt_input = ms_opt_output = refuse_dash;
     if (argc > 1 && strcmp(argv[1], mstx_cmd_run.name) == 0)
         return cli_run(&launcher, argc, argv);
     return run_library(argc, argv);

@@ -119,15 +119,16 @@ static enum ms_rc take_framework(int *argc, char ***argv, struct ms_err *err)
 static int finish(const struct ms_cmd *cmd, int code)
 {
     struct ms_err err = {0};
+    if (ms_globals.stats)
+        ms_trace_summary(stderr);
+    if (ms_globals.trace_self != NULL && ms_trace_write(ms_globals.trace_self, &err) != MS_OK)
+        code = ms_cmd_fail(cmd, &err);
+    ms_err_clear(&err);
     if (end_files != NULL && end_files(&err) != MS_OK && code != MS_EXIT_FAIL)
         code = ms_cmd_fail(cmd, &err);
     if (ms_stdout_finish(&err) != MS_OK && code != MS_EXIT_FAIL)
         code = ms_cmd_fail(cmd, &err);
     ms_err_clear(&err);
-    if (ms_globals.stats)
-        ms_trace_summary(stderr);
-    if (ms_globals.trace_self != NULL && ms_trace_write(ms_globals.trace_self, &err) != MS_OK)
-        code = ms_cmd_fail(cmd, &err);
     return code;
 }
 
@@ -229,12 +230,16 @@ int cli_run(const struct cli_program *program, int argc, char **argv)
         return ms_cmd_fail(NULL, &err);
     if (find_command(argv[1], &cmd, &err) == MS_OK)
         return run_command(cmd, argc - 1, argv + 1);
-    const enum ms_rc rc = find_opener(program, argv[1], &cmd, &err);
-    if (rc != MS_OK && ms_path_kind(argv[1]) == MS_KIND_DIR && shows_folder(program, argv[1]))
+    const char *path = argv[1];
+    enum ms_rc rc = ms_opt_take_dash(&path, MS_DASH_INPUT, &err);
+    if (rc == MS_OK)
+        rc = find_opener(program, path, &cmd, &err);
+    if (rc != MS_OK && ms_path_kind(path) == MS_KIND_DIR && shows_folder(program, path))
         return close_list();
     if (rc != MS_OK)
-        return ms_cmd_fail(NULL, &err);
+        return finish(NULL, ms_cmd_fail(NULL, &err));
     /* the path becomes the first argument of that command */
     argv[0] = (char *)(uintptr_t)cmd->name;
+    argv[1] = (char *)(uintptr_t)path;
     return run_command(cmd, argc, argv);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * standard: "-" where a command takes a file: standard input, kept in a temporary file, since commands map files and
- * read them more than once, and standard output.
+ * read them more than once, and standard output, kept likewise until the command has ended: what a command says
+ * meanwhile goes to standard error.
  */
 #include "probe/cli/cmds.h"
 
@@ -16,7 +17,8 @@ enum { PART = 1 << 20, HEAD = 4096 };
 
 static struct {
     char *folder, *input, *output;
-} files;
+    int results; /* standard output, while standard error is in its place */
+} files = {.results = -1};
 
 /* Messages name the file, so its folder says what it stands for. */
 static enum ms_rc need_folder(const char *stands_for, struct ms_err *err)
@@ -53,16 +55,16 @@ static const char *name_for(struct ms_str head)
     return ms_str_has(head, "\"task\"") ? "dump.json" : "trace.json";
 }
 
-static enum ms_rc write_part(int fd, const char *p, size_t n, struct ms_err *err)
+static bool write_part(int fd, const char *p, size_t n)
 {
     while (n != 0) {
         const ssize_t put = write(fd, p, n);
         if (put < 0 && errno != EINTR)
-            return ms_fail_sys(err, "standard input cannot be kept in %s", files.folder);
+            return false;
         p += put > 0 ? put : 0;
         n -= put > 0 ? (size_t)put : 0;
     }
-    return MS_OK;
+    return true;
 }
 
 static ssize_t read_part(char *part, size_t room)
@@ -77,7 +79,8 @@ static ssize_t read_part(char *part, size_t room)
 static enum ms_rc copy_rest(int fd, char *part, size_t n, struct ms_err *err)
 {
     for (;;) {
-        MS_TRY(write_part(fd, part, n, err));
+        if (!write_part(fd, part, n))
+            return ms_fail_sys(err, "standard input cannot be kept in %s", files.folder);
         const ssize_t got = read_part(part, PART);
         if (got < 0)
             return ms_fail_sys(err, "standard input");
@@ -138,10 +141,29 @@ static enum ms_rc take_output(const char **path, struct ms_err *err)
     if (isatty(STDOUT_FILENO))
         return ms_fail(err, MS_E_ARG,
                        "'-' is standard output, which is the terminal; a file named - is ./-");
+    if (files.output != NULL)
+        return ms_fail(err, MS_E_ARG, "'-' stands for two outputs, and standard output is one");
     MS_TRY(need_folder("standard-output", err));
     files.output = ms_path_join(files.folder, "output");
+    if (files.output == NULL)
+        return ms_no_memory(err);
     *path = files.output;
-    return files.output != NULL ? MS_OK : ms_no_memory(err);
+    fflush(stdout);
+    files.results = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (files.results < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return ms_fail_sys(err, "standard output");
+    return MS_OK;
+}
+
+/* Gives standard output back to the command. */
+static void restore_output(void)
+{
+    if (files.results < 0)
+        return;
+    fflush(stdout);
+    dup2(files.results, STDOUT_FILENO);
+    close(files.results);
+    files.results = -1;
 }
 
 static enum ms_rc print_output(struct ms_err *err)
@@ -153,7 +175,7 @@ static enum ms_rc print_output(struct ms_err *err)
         return ms_fail(err, MS_E_ARG,
                        "what was written is a folder, for which '-' cannot stand; give it a name");
     MS_TRY(ms_file_map(&f, files.output, SIZE_MAX, err));
-    const bool is_written = fwrite(f.p, 1, f.n, stdout) == f.n;
+    const bool is_written = write_part(STDOUT_FILENO, f.p, f.n);
     ms_file_unmap(&f);
     return is_written ? MS_OK : ms_fail_sys(err, "standard output");
 }
@@ -168,10 +190,9 @@ void cli_take_standard_files(void)
 
 enum ms_rc cli_end_standard_files(struct ms_err *err)
 {
+    restore_output();
     const enum ms_rc rc = print_output(err);
     ms_tmp_folder_remove(files.folder);
-    ms_free(files.input);
-    ms_free(files.output);
-    files.folder = files.input = files.output = NULL;
-    return rc;
+    files.folder = NULL;
+    return rc; /* the names stay until the program ends: a last message may still show them as "-" */
 }

@@ -23,8 +23,8 @@ static const char *const truths[] = {"false", "true", "False", "True", NULL};
 static const struct ms_opt opts[] = {
     {"db", NULL, MS_OPT_PATH, offsetof(struct args, db), "DIR", .dash = MS_DASH_FOLDER,
      .required = true, .help = "directory for the database, made when missing"},
-    {"data", NULL, MS_OPT_PATH, offsetof(struct args, data), "DIR", .required = true,
-     .help = "directory of a dump, or of the monitor's output"},
+    {"data", NULL, MS_OPT_PATH, offsetof(struct args, data), "DIR", .dash = MS_DASH_FOLDER,
+     .required = true, .help = "directory of a dump, or of the monitor's output"},
     {"format", NULL, MS_OPT_CHOICE, offsetof(struct args, format), "FORMAT", .dflt = "auto",
      .choices = formats, .help = "what is in it; auto converts whatever is there"},
     {"mapping", NULL, MS_OPT_PATH, offsetof(struct args, mapping), "FILE",

@@ -26,7 +26,7 @@ enum { FORMAT_TEXT, FORMAT_JSON };
 static const char *const formats[] = {"text", "json", NULL};
 
 static const struct ms_opt opts[] = {
-    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, dir), "DIR", .max = 1,
+    {"DIR", NULL, MS_OPT_REST, offsetof(struct args, dir), "DIR", .dash = MS_DASH_FOLDER, .max = 1,
      .help = "folder that the monitor wrote, MONITOR_OUTPUT_DIR"},
     {"csv2tb", NULL, MS_OPT_PATH, offsetof(struct args, csv2tb), "OUT", .dash = MS_DASH_FOLDER,
      .help = "write the csv files as event files of TensorBoard below OUT"},
@@ -34,7 +34,7 @@ static const struct ms_opt opts[] = {
      .help = "write the csv files as the trend viewer's database into OUT"},
     {"whole_steps", NULL, MS_OPT_FLAG, offsetof(struct args, whole_steps),
      .help = "csv2db: micro steps are no steps of their own"},
-    {"data_path", "d", MS_OPT_PATH, offsetof(struct args, data_path), "DIR",
+    {"data_path", "d", MS_OPT_PATH, offsetof(struct args, data_path), "DIR", .dash = MS_DASH_FOLDER,
      .help = "sort the alarms of this folder, which has rankN/anomaly.json; of DIR it is "
              "anomaly_detected"},
     {"out_path", "o", MS_OPT_PATH, offsetof(struct args, out_path), "DIR", .dash = MS_DASH_FOLDER,

@@ -6,6 +6,7 @@
 
 #include "probe/base/human.h"
 #include "probe/base/jprint.h"
+#include "probe/base/opt.h"
 
 #include <stdio.h>
 
@@ -106,7 +107,7 @@ static void show_rank(const struct probe_stat_rank *r)
     const struct probe_dump *d = r->dump;
     const struct probe_census *c = &r->census;
     char count[MS_HUMAN_MAX];
-    printf("%s\n", d->path);
+    printf("%s\n", ms_opt_shown(d->path));
     print_label("written as");
     printf("%s, task ", probe_framework_text(d->framework));
     show_name(d->task);

@@ -17,6 +17,7 @@ struct run {
     struct ms_map names; /* "section\nname" */
     MS_VEC(struct ms_str) values;
     struct ms_str section;
+    bool has_packages;
 };
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -25,6 +26,7 @@ static enum ms_rc keep(struct run *r, struct ms_str name, struct ms_str value, s
 {
     struct ms_buf key = {.max = 1 << 20};
     ms_buf_printf(&key, "%.*s\n%.*s", MS_STR_ARG(r->section), MS_STR_ARG(name));
+    r->has_packages |= ms_str_is(r->section, "packages");
     const uint32_t i = ms_map_put_copy(&r->names, ms_buf_slice(&key), r->arena, NULL);
     ms_buf_free(&key);
     struct ms_str *slot = i == r->values.n ? ms_vec_push(&r->values) : &r->values.p[i];
@@ -177,6 +179,12 @@ static int compare_settings(const void *a, const void *b)
     return order != 0 ? order : ms_str_cmp(x->name, y->name);
 }
 
+/* A run without any package had no Python in reach, and that is one difference, not one for each package. */
+static bool is_compared(const struct run *old, const struct run *new, struct ms_str key)
+{
+    return !ms_str_starts(key, MS_STR("packages\n")) || (old->has_packages && new->has_packages);
+}
+
 static enum ms_rc differ(struct ms_settings_diff *d, const struct run *old, const struct run *new,
                          struct ms_err *err)
 {
@@ -185,12 +193,12 @@ static enum ms_rc differ(struct ms_settings_diff *d, const struct run *old, cons
         const struct ms_str key = ms_map_key(&old->names, i);
         const uint32_t k = ms_map_get(&new->names, key);
         const struct ms_str other = k != MS_MAP_NONE ? new->values.p[k] : none;
-        if (!ms_str_eq(old->values.p[i], other))
+        if (!ms_str_eq(old->values.p[i], other) && is_compared(old, new, key))
             MS_TRY(add_setting(d, key, old->values.p[i], other, err));
     }
     for (uint32_t i = 0; i < new->values.n; i++) {
         const struct ms_str key = ms_map_key(&new->names, i);
-        if (ms_map_get(&old->names, key) == MS_MAP_NONE)
+        if (ms_map_get(&old->names, key) == MS_MAP_NONE && is_compared(old, new, key))
             MS_TRY(add_setting(d, key, none, new->values.p[i], err));
     }
     if (d->all.n != 0)

@@ -294,6 +294,17 @@ static enum ms_rc read_folder(struct probe_curves *c, const char *dir,
     return rc;
 }
 
+/* Reads the dump that a dump.json belongs to. */
+static enum ms_rc read_dump_of(struct probe_curves *c, const char *file,
+                               void (*on_note)(void *ctx, const struct ms_err *why), void *ctx,
+                               struct ms_err *err)
+{
+    char *dir = ms_str_dup(ms_path_dir(file));
+    const enum ms_rc rc = dir != NULL ? read_folder(c, dir, on_note, ctx, err) : ms_no_memory(err);
+    ms_free(dir);
+    return rc;
+}
+
 enum ms_rc probe_curves_read(struct probe_curves *c, const char *path,
                              void (*on_note)(void *ctx, const struct ms_err *why), void *ctx,
                              struct ms_err *err)
@@ -301,8 +312,11 @@ enum ms_rc probe_curves_read(struct probe_curves *c, const char *path,
     *c = (struct probe_curves){.arena = ms_arena_new(SIZE_MAX)};
     if (c->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR ? read_folder(c, path, on_note, ctx, err)
-                                                      : read_database(c, path, err);
+    const bool is_dump = ms_str_is(ms_path_base(path), "dump.json");
+    const enum ms_rc rc = ms_path_kind(path) == MS_KIND_DIR
+                              ? read_folder(c, path, on_note, ctx, err)
+                          : is_dump ? read_dump_of(c, path, on_note, ctx, err)
+                                    : read_database(c, path, err);
     if (rc != MS_OK)
         probe_curves_free(c);
     return rc;

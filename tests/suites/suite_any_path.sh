@@ -9,6 +9,8 @@ part=1/4:${SEED:-}
 [ "${PATHS:-}" != all ] || part=1/1:
 "$PYTHON" tests/suites/any_path.py "$build" --part "$part" || rc=1
 
+"$PYTHON" tests/suites/completions.py "$msprobe" || rc=1
+
 here=$scratch/here
 mkdir -p "$here/runs"
 "$B/tests/tool_sim" "$here/runs/one" straggler 0.05 7 >/dev/null
@@ -23,6 +25,19 @@ check 'a dump that report cannot read is named' is "$(said_of report dump)" \
     "msprobe report: dump: is a dump, which this command does not read; 'msprobe check dump' does"
 check 'a folder is listed' is "$(names)" 'dump a dump msprobe check dump'
 check 'a path below it likewise' is "$(names runs)" 'runs/one a recorded run msprobe report runs/one'
+one_below() { # nothing is written where the user meant no run
+    for command in report import whatif; do
+        said_of $command runs >"$said"
+        grep -q 'is no run, but holds one; name that: runs/one' "$said" || return 1
+    done
+    [ ! -e "$here/runs/run.db" ]
+}
+check 'a folder in which a run lies is none' one_below
+several() {
+    cp -r "$here/runs/one" "$here/runs/two" && said_of report runs >"$said"
+    grep -q 'holds several runs, such as runs/one and runs/two; name one' "$said" && [ ! -e "$here/runs/run.db" ] && rm -r "$here/runs/two"
+}
+check 'nor is one with several' several
 opens() { said_of runs/one | grep -q '^runs/one: 16 processes'; }
 check 'a path without a command is opened' opens
 check 'a name that is nothing' is "$(said_of ./nothing)" 'msprobe: ./nothing: no such file or directory'

@@ -5,7 +5,9 @@
 suite=nan
 . tests/support/checks.sh
 
+export PYTHONDONTWRITEBYTECODE=1
+"$PYTHON" tests/suites/nan_dumps.py "$msprobe" "$scratch" || rc=1
 "$PYTHON" tests/suites/nan_shapes.py "$msprobe" "$scratch" || rc=1
 "$PYTHON" -c 'import torch' 2>/dev/null || { echo "skip cases of PyTorch: $PYTHON has no torch"; exit $rc; }
-PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/suites/nan_cases.py "$msprobe" "$scratch" || rc=1
+"$PYTHON" tests/suites/nan_cases.py "$msprobe" "$scratch" || rc=1
 exit $rc

@@ -310,6 +310,10 @@ if [ -n "$sim" ]; then
     screen runs-table "$sim" 120x24 '' -gp before
     screen runs-in-time "$sim" 100x24 'jt' -gp before
 fi
+for r in 500 900; do # two traces without a step: no table says what is slower, and their times are shown
+    printf '{"traceEvents":[{"ph":"X","name":"work","pid":0,"tid":1,"ts":100,"dur":%s}]}' $r >"$tmp/stepless$r.json"
+done
+screen runs-without-steps stepless500.json 80x24 '3' -gp stepless900.json
 
 # ---- matching by hand, exporting -----------------------------------------------------------
 cp "$tmp/pair.vis.db" "$tmp/work.vis.db"
@@ -342,6 +346,15 @@ assert all(0 < float(e.get('textLength')) <= 80 * 8.4 for e in tree.parse('$tmp/
 if [ -n "$sim" ]; then
     if "$PYTHON" tests/suites/view_ticks.py "$msprobe" "$tmp/sim"; then ok "no two ticks have one label"; else bad "no two ticks have one label"; fi
 fi
+whole=1 # the reason why a screen has nothing to show, in one line of 80 columns
+for path in "$pair" "$tmp/compare_result_1.csv" "$tmp/memory_block.csv" ${sim:+"$tmp/sim"}; do
+    for screen in 2 3 4 5 6; do
+        printf '%s' $screen >"$tmp/keys"
+        "$msprobe" view --script "$tmp/keys" --size 80x24 "$path" >"$tmp/got"
+        ! tail -n 2 "$tmp/got" | grep -q '^ n.* here; .*…\|^ not .*…' || whole=
+    done
+done
+if [ -n "$whole" ]; then ok "each reason fits"; else bad "each reason fits"; fi
 printf '<Right><Right>s:export %s/table.csv<Enter>' "$tmp" >"$tmp/keys"
 "$msprobe" view --script "$tmp/keys" "$tmp/compare_result_1.csv" >/dev/null
 if "$PYTHON" -c "

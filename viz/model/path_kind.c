@@ -149,7 +149,9 @@ static enum viz_path_kind kind_by_name(struct ms_str base, struct ms_str head)
             return VIZ_PATH_TRACE;
     }
     if (ms_str_ends(base, MS_STR(".csv")))
-        return has(head, "NPU Name") ? VIZ_PATH_TABLE : VIZ_PATH_OTHER;
+        return has(head, "NPU Name")                          ? VIZ_PATH_TABLE
+               : has(head, "begin_ns") && has(head, "end_ns") ? VIZ_PATH_TRACE
+                                                              : VIZ_PATH_OTHER;
     return ms_str_starts(base, MS_STR("compare_result")) ? VIZ_PATH_TABLE : VIZ_PATH_OTHER;
 }
 

@@ -213,11 +213,29 @@ static enum ms_rc check_golden(const struct viz_session *s, struct ms_err *err)
                    viz_path_what(viz_path_kind_of(s->golden)));
 }
 
+/* Makes the table of by what the first run is slower than the second. Runs without steps have none, and that is
+ * noted. */
+static enum ms_rc compare_runs(struct viz_session *s, const struct viz_conf *conf,
+                               struct ms_err *err)
+{
+    struct ms_err why = {0};
+    const enum ms_rc rc = viz_sheet_of_runs(&s->sheet, &s->flame, s->path, s->golden, &why);
+    if (rc == MS_E_NOTFOUND) {
+        if (conf->note != NULL)
+            conf->note(conf->ctx, why.msg);
+        return MS_OK;
+    }
+    if (rc != MS_OK && err != NULL)
+        *err = why;
+    return rc;
+}
+
 /* Opens the timelines of both, and by what the first is slower than the second as a table. */
-static enum ms_rc open_pair_of_runs(struct viz_session *s, struct ms_err *err)
+static enum ms_rc open_pair_of_runs(struct viz_session *s, const struct viz_conf *conf,
+                                    struct ms_err *err)
 {
     MS_TRY(mstx_db_prepare(s->path, &s->timeline, err));
-    MS_TRY(viz_sheet_of_runs(&s->sheet, &s->flame, s->path, s->golden, err));
+    MS_TRY(compare_runs(s, conf, err));
     s->older = ms_calloc(1, sizeof *s->older);
     if (s->older == NULL)
         return ms_no_memory(err);
@@ -232,13 +250,13 @@ static enum ms_rc open_file(struct viz_session *s, const struct viz_conf *conf, 
     if (is_taken_as_graph(s))
         return MS_OK;
     if (is_pair_of_runs(s))
-        return open_pair_of_runs(s, err);
+        return open_pair_of_runs(s, conf, err);
     if (s->golden != NULL || ms_str_is(base, "dump.json") || ms_str_is(base, "construct.json"))
         return make_graph(s, conf, err);
     const enum viz_path_kind kind = viz_path_kind_of(s->path);
     if (kind == VIZ_PATH_MEMORY)
         return viz_sheet_of_memory(&s->sheet, s->path, err);
-    if (is_table(base))
+    if (is_table(base) && kind != VIZ_PATH_TRACE)
         return viz_sheet_open(&s->sheet, s->path, err);
     if (kind == VIZ_PATH_TREND)
         return keep(&s->trend, s->path, err);
@@ -250,7 +268,7 @@ static enum ms_rc open_directory(struct viz_session *s, const struct viz_conf *c
 {
     struct ms_err no_timeline = {0};
     if (is_pair_of_runs(s))
-        return open_pair_of_runs(s, err);
+        return open_pair_of_runs(s, conf, err);
     if (viz_path_kind_of(s->path) == VIZ_PATH_MEMORY)
         return viz_sheet_of_memory(&s->sheet, s->path, err);
     if (is_shelf(s, conf)) /* before runs in it would be read as one */

@@ -206,8 +206,7 @@ enum ms_rc tui_check_screen(const struct tui_app *a, enum tui_screen_id id, stru
                        "no timeline here; 'msprobe run -o DIR -- PROGRAM' records one");
     if (id == TUI_TABLE && a->session->sheet == NULL && a->reader.trend == NULL)
         return ms_fail(err, MS_E_NOTFOUND,
-                       "no table here; tables of 'msprobe compare', statistics over steps, records "
-                       "of memory and two runs are shown as one");
+                       "no table here; compare, trend, memory and two runs make one");
     return MS_OK;
 }
 

@@ -282,7 +282,12 @@ static enum ms_rc read_construct(struct graph__tree *g, struct ms_err *err)
 {
     char *path;
     MS_TRY(in_dir(g, "construct.json", &path, err));
-    enum ms_rc rc = probe_tree_open(&g->built, path, 0, err);
+    enum ms_rc rc = ms_path_kind(path) != MS_KIND_NONE
+                        ? probe_tree_open(&g->built, path, 0, err)
+                        : ms_fail(err, MS_E_NOTFOUND,
+                                  "%s: is missing; it says which module an operator belongs to, "
+                                  "and lies beside the dump.json that was written with it",
+                                  path);
     ms_free(path);
     return rc;
 }

@@ -200,7 +200,8 @@ static const struct {
     {"-tp x --dry_run=yes", "option --dry_run takes no value; 'yes' was given"},
     {"-tp x --names", "option --names needs a value"},
     {"-tp x --names a b c d", "option --names: 4 values given; allowed is 0 to 3"},
-    {"-tp x a b c d e", "unexpected argument 'e'"},
+    {"-tp x a b c d e",
+     "unexpected argument 'e'; usage: msprobe demo [options] -tp PATH [FILE...]"},
     {"-tp x --threads 1025", "option --threads: 1025 is out of range; allowed is 0 to 1024"},
     {"-tp x --debug jread:9", "option --debug: bad debug level '9'"},
 };

@@ -72,6 +72,28 @@ START_TEST(what_can_explain_most_comes_first)
 }
 END_TEST
 
+START_TEST(packages_are_compared_where_both_runs_have_some)
+{
+    char *old, *new, path[300];
+    struct ms_err e = {0};
+    ck_ok(ms_tmp_folder(&old, "settings", &e), e);
+    ck_ok(ms_tmp_folder(&new, "settings", &e), e);
+    snprintf(path, sizeof path, "%s/settings.json", old);
+    write_text(path,
+               "{\"packages\": {\"torch\": \"2.1\", \"six\": \"1\"}, \"options\": {\"lr\": 1}}");
+    snprintf(path, sizeof path, "%s/settings.json", new);
+    write_text(path, "{\"packages\": {}, \"options\": {\"lr\": 2}}");
+    ck_assert_ptr_nonnull(strstr(text_of(old, new), "options lr: 1 -> 2"));
+    ck_assert_ptr_null(strstr(text_of(old, new), "packages"));
+    ck_assert_ptr_null(strstr(text_of(new, old), "packages"));
+    write_text(path, "{\"packages\": {\"torch\": \"2.2\"}}");
+    ck_assert_ptr_nonnull(strstr(text_of(old, new), "packages torch: 2.1 -> 2.2"));
+    ck_assert_ptr_nonnull(strstr(text_of(old, new), "packages six: 1 -> (not set)"));
+    ms_tmp_folder_remove(old);
+    ms_tmp_folder_remove(new);
+}
+END_TEST
+
 START_TEST(a_damaged_file_is_an_error_with_its_place)
 {
     char *folder, path[300];
@@ -109,5 +131,5 @@ START_TEST(a_program_is_recorded)
 END_TEST
 
 TEST_MAIN("run_settings", secrets_are_known_by_name_and_the_list_can_be_changed,
-          what_can_explain_most_comes_first, a_damaged_file_is_an_error_with_its_place,
-          a_program_is_recorded)
+          what_can_explain_most_comes_first, packages_are_compared_where_both_runs_have_some,
+          a_damaged_file_is_an_error_with_its_place, a_program_is_recorded)
