@@ -38,7 +38,7 @@ CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_a
 ALLOCATORS = {"ms_alloc", "ms_calloc", "ms_realloc", "ms_arena_alloc", "ms_arena_calloc", "ms_vec_reserve", "ms_buf_room",
               "malloc", "calloc", "realloc"}
 BOUND_OF_BUFFER = re.compile(r"\bms_buf \w+ = \{\.max = [^}]*\}")
-LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
+LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\([\w ]+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
 
 class Source:
