@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -612,13 +613,16 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
     const pid_t like_ours = (pid_t)(getpid() < 1000000 ? 900000000 : 2000000000) + getpid();
     const struct {
         const char *before;
-        pid_t pid;
+        int64_t pid;
         const char *after;
         bool old, stays;
     } cases[] = {
         {"run.db.", gone, DRAWN, true, false},
         {"run.db.", gone, DRAWN "-journal", true, false},
         {"run.db.", like_ours, DRAWN, true, false},
+        {"run.db.", INT32_MAX, DRAWN, true, false}, /* the last number that a process may have */
+        {"run.db.", INT32_MAX + INT64_C(1), DRAWN, true, true},
+        {"run.db.", gone + (INT64_C(1) << 32), DRAWN, true, true},
         {"run.db.1.7" DRAWN ".", gone, DRAWN, true, false},
         {"run.db.", getppid(), DRAWN, true, true},
         {"run.db.3.", gone, DRAWN, false, true},
@@ -632,7 +636,8 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
     char *name[CASES];
     for (int i = 0; i < CASES; i++) {
         ck_assert_int_gt(
-            asprintf(&name[i], "%s%d%s", cases[i].before, (int)cases[i].pid, cases[i].after), 0);
+            asprintf(&name[i], "%s%" PRId64 "%s", cases[i].before, cases[i].pid, cases[i].after),
+            0);
         put(in_dir(name[i]), "x");
         if (cases[i].old)
             ck_assert_int_eq(utimensat(AT_FDCWD, in_dir(name[i]), long_ago, 0), 0);
