@@ -165,6 +165,8 @@ def of_constants(s, i):
         return  # of a comparator
     if s.text.endswith("= {", 0, at) and s.text.startswith("}", end):
         return  # the empty initializer: the number stands for no member
+    if s.tokens[i - 1][1] == "<" and is_length_of_text(s, i - 1):
+        return
     if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
         yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1
         return
