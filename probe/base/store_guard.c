@@ -170,6 +170,19 @@ static void limit_steps(sqlite3 *db, int steps, int *looks)
     sqlite3_progress_handler(db, steps != 0 ? STEPS_PER_LOOK : 0, has_no_look_left, looks);
 }
 
+/* Returns SQLITE_CORRUPT when a table begins on a pointer map, which store_pages does not check. Pages with
+ * reserved bytes have other maps, and all of them are checked. */
+static int check_roots(sqlite3 *db)
+{
+    static const char sql[] =
+        "SELECT 1, 1 FROM sqlite_master m, pragma_auto_vacuum a, pragma_page_size s "
+        "WHERE a.auto_vacuum > 0 AND ((m.rootpage - 2) % (s.page_size / 5 + 1) = 0 OR "
+        "m.rootpage = 1073741824 / s.page_size + 2)";
+    struct ms_store_found found = {0};
+    const int code = first_row(db, sql, &found);
+    return code == SQLITE_OK && found.is_any ? SQLITE_CORRUPT : code;
+}
+
 /* SQLite compares the name of each table with those of all others: ten thousand tables are read in a
  * tenth of a second, fifty thousand in three. A table takes seven steps. A database of a profiler
  * has up to 100 tables, of which the queries look through the columns in 20,000 steps. */
@@ -182,6 +195,8 @@ int ms_store__find_code(sqlite3 *db, struct ms_store_found *found)
     int code = sqlite3_exec(db, "SELECT 1 FROM sqlite_master LIMIT 1", NULL, NULL, NULL);
     if (code == SQLITE_OK)
         limit_steps(db, STEPS_MAX, &looks);
+    if (code == SQLITE_OK)
+        code = check_roots(db);
     for (size_t i = 0; i < COUNT(runs_code) && code == SQLITE_OK && !found->is_any; i++) {
         found->what = runs_code[i][0];
         code = first_row(db, runs_code[i][1], found);

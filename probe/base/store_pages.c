@@ -14,6 +14,10 @@
  * thousand rows of 20 MB each in a file of 28 MB. So all rows together may not say that they have more
  * bytes than the file has.
  *
+ * A database with auto_vacuum has pointer maps, every so many pages: such a page is no page of a tree,
+ * though its first byte may be that of one. It may not be a child either, nor the root of a table,
+ * which ms_store__find_code sees to: otherwise a tree could grow through pages that are not checked.
+ *
  * An overflow page is not taken for a page of a tree, as it begins with the number of the next one,
  * whose first byte is 2 from 33 million pages on only.
  */
@@ -25,6 +29,7 @@
 #include <string.h>
 
 enum { PAGE_MIN = 512, DB_HEADER = 100, SIZE_AT = 16, VERSION_AT = 24, VERSION_SIZE = 16 };
+enum { RESERVED_AT = 20, AUTO_VACUUM_AT = 52, MAP_ENTRY = 5, FIRST_MAP = 2, LOCK_BYTE = 1 << 30 };
 enum { INTERIOR_INDEX = 2, INTERIOR_TABLE = 5, LEAF_INDEX = 10, LEAF_TABLE = 13 };
 enum { CELLS_AT = 3, LAST_CHILD_AT = 8, LEAF_HEADER = 8, INTERIOR_HEADER = 12, CHILD_SIZE = 4 };
 
@@ -33,6 +38,7 @@ struct page_guard {
     const sqlite3_io_methods *system;
     sqlite3_io_methods own;
     uint32_t page_size;                  /* 0 until the first page is read */
+    bool has_maps;                       /* pointer maps, for auto_vacuum */
     unsigned char version[VERSION_SIZE]; /* changes whenever another connection writes */
     uint64_t pages;                      /* the largest number in the sets; 0: there are none */
     uint64_t *is_child, *is_checked;     /* sets of page numbers */
@@ -98,6 +104,17 @@ static int make_sets(struct page_guard *g, sqlite3_file *f)
     return SQLITE_OK;
 }
 
+/* Returns whether a page is a pointer map: the first one, and one after as many pages as it has entries
+ * for, or the page behind it where it would be the page of the lock, which is never used. */
+static bool is_map(const struct page_guard *g, uint64_t page)
+{
+    if (!g->has_maps || page < FIRST_MAP)
+        return false;
+    const uint64_t each = g->page_size / MAP_ENTRY + 1, lock = LOCK_BYTE / g->page_size + 1;
+    const uint64_t map = (page - FIRST_MAP) / each * each + FIRST_MAP;
+    return page == (map == lock ? map + 1 : map);
+}
+
 static bool is_interior(int type)
 {
     return type == INTERIOR_INDEX || type == INTERIOR_TABLE;
@@ -118,14 +135,14 @@ static uint32_t place_of_cell(const struct page_guard *g, const unsigned char *l
     return be16(list + 2 * (size_t)i) & (g->page_size - 1);
 }
 
-/* Adds the children of an interior page; false when one of them is already a child. SQLite itself
- * refuses numbers behind the end of the file. */
+/* Adds the children of an interior page; false when one of them is already a child, or a pointer map.
+ * SQLite itself refuses numbers behind the end of the file. */
 static bool add_children(struct page_guard *g, const unsigned char *page, size_t head)
 {
     uint32_t cells, child = be32(page + head + LAST_CHILD_AT);
     const unsigned char *list = cell_list(g, page, head, &cells);
     for (uint32_t i = 0; list != NULL; i++) {
-        if (child <= g->pages && add_page(g->is_child, child))
+        if (child <= g->pages && (is_map(g, child) || add_page(g->is_child, child)))
             return false;
         if (i == cells)
             return true;
@@ -173,7 +190,7 @@ static int check_page(sqlite3_file *f, const unsigned char *page, int64_t offset
     const size_t head = offset == 0 ? DB_HEADER : 0;
     const uint64_t number = (uint64_t)offset / g->page_size + 1;
     const int type = page[head];
-    if (!is_interior(type) && type != LEAF_INDEX && type != LEAF_TABLE)
+    if ((!is_interior(type) && type != LEAF_INDEX && type != LEAF_TABLE) || is_map(g, number))
         return SQLITE_OK;
     const int code = g->pages == 0 ? make_sets(g, f) : SQLITE_OK;
     if (code != SQLITE_OK || number > g->pages || add_page(g->is_checked, number))
@@ -183,12 +200,13 @@ static int check_page(sqlite3_file *f, const unsigned char *page, int64_t offset
     return type == INTERIOR_TABLE || add_claims(g, page, head) ? SQLITE_OK : SQLITE_CORRUPT;
 }
 
-/* Learns the size of a page from the first one, and forgets what was learned of a file that another
- * connection has changed: SQLite then reads the first page again. */
+/* Learns from the first page the size of all and whether there are pointer maps, and forgets what was
+ * learned of a file that another connection has changed: SQLite then reads the first page again. */
 static void look_at_first(struct page_guard *g, const unsigned char *page)
 {
     const uint32_t size = be16(page + SIZE_AT);
     g->page_size = size == 1 ? 1 << 16 : size;
+    g->has_maps = be32(page + AUTO_VACUUM_AT) != 0 && page[RESERVED_AT] == 0;
     if (memcmp(g->version, page + VERSION_AT, VERSION_SIZE) != 0)
         forget_pages(g);
     memcpy(g->version, page + VERSION_AT, VERSION_SIZE);

@@ -38,7 +38,7 @@ CONTRACTS = ADVICE | {"ms_log", "ms_log_write", "ms_assert", "assert", "static_a
 ALLOCATORS = {"ms_alloc", "ms_calloc", "ms_realloc", "ms_arena_alloc", "ms_arena_calloc", "ms_vec_reserve", "ms_buf_room",
               "malloc", "calloc", "realloc"}
 BOUND_OF_BUFFER = re.compile(r"\bms_buf \w+ = \{\.max = [^}]*\}")
-LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\(\d+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
+LOCAL_ARRAY = re.compile(r"^\s*(?:static |const |_Alignas\([\w ]+\) |unsigned |struct )*\w+ \**\w+\[[^\]]*\]")
 
 
 class Source:
@@ -165,6 +165,8 @@ def of_constants(s, i):
         return  # of a comparator
     if s.text.endswith("= {", 0, at) and s.text.startswith("}", end):
         return  # the empty initializer: the number stands for no member
+    if s.tokens[i - 1][1] == "<" and is_length_of_text(s, i - 1):
+        return
     if s.tokens[i - 1][1] == "-" and not has_operand(s.tokens[i - 2]):
         yield s.mutant("constant", at, end, f"(-{t})")  # a comparator may return -2 as well as -1
         return

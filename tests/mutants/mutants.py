@@ -103,7 +103,8 @@ class Trial:
     def __init__(self, copy, room, options, left_out=()):
         self.copy, self.room, self.options = copy, room, options
         self.tests = [t for t in copy.tests_of(room.tests) if t not in left_out and options.is_asked(t)]
-        self.seconds, self.reach, self.leaks, self.suites, self.noticed = {}, reach.Reach(), {}, [], Counter()
+        self.seconds, self.reach, self.suites, self.noticed = {}, reach.Reach(), [], Counter()
+        self.leaks, self.apart = {}, {}  # whether a test leaks, or passes apart, without a change
         self.tools = sorted({t for s in room.suites for t in copy.tools_of(s)})
 
     def build(self):
@@ -162,12 +163,26 @@ class Trial:
         for test in self.order(m):
             if not changed.link(test):
                 return "linker"
-            processor = int(3 + 4 * self.seconds[test])
-            status, _ = self.copy.try_test(test, 15 + 4 * processor, processor, changed.env)
-            if status != 0:
+            if self.fails(test, changed):
                 self.noticed[m.file, test] += 1
                 return test
-        return self.leaking_test(changed, m) if gives_back(m) else ""
+        return (self.leaking_test(changed, m) if gives_back(m) else "") or self.failing_apart(changed, m)
+
+    def fails(self, test, changed, more=()):
+        processor = int(3 + 4 * self.seconds[test])
+        status, _ = self.copy.try_test(test, 15 + 4 * processor, processor, {**dict(more), **changed.env})
+        return status != 0
+
+    def failing_apart(self, changed, m):
+        """A test that fails as `make check` runs it: each of its parts in a process, whose first file gets
+        descriptor 0."""
+        for test in self.order(m) if m.kind == "boundary" else ():
+            if test not in self.apart:  # without the change it must pass
+                with changed.as_it_was():
+                    self.apart[test] = changed.link(test) and not self.fails(test, changed, tree.APART)
+            if self.apart[test] and changed.link(test) and self.fails(test, changed, tree.APART):
+                return test + ", each part in a process"
+        return ""
 
     def leaking_test(self, changed, m):
         for test in self.order(m):

@@ -26,7 +26,7 @@ STRICT = "-Werror=incompatible-pointer-types -Werror=int-conversion -Werror=impl
 
 # Without a process for each check; what is left open or mapped fails; with an allocator that finds bytes
 # written behind the end of a block, as far as no sanitizer does that, and gives out memory that is not zero.
-ONE_PROCESS = {"CK_FORK": "no"}
+ONE_PROCESS, APART = {"CK_FORK": "no"}, {"CK_FORK": "yes"}
 CLOSED = {"LEFT_OPEN_FAILS": "1"}
 CHECKED = {"LD_PRELOAD": "libc_malloc_debug.so.0", "MALLOC_CHECK_": "3", "MALLOC_PERTURB_": "165"}
 UNCHECKED = {"LD_PRELOAD": ""}  # a search for leaks brings its own allocator

@@ -10,6 +10,7 @@
 
 #include <check.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,19 @@ static inline unsigned count_held_files(void)
     return n;
 }
 
+/* A test in a process of its own runs without standard input, so that a file which it opens gets descriptor 0:
+ * that is as good as any, and no error.  In one process Check would use it for a file of its own. */
+static inline void free_first_descriptor(void)
+{
+    close(STDIN_FILENO);
+}
+static inline void take_first_descriptor(void)
+{
+    const int fd = open("/dev/null", O_RDONLY);
+    if (fd > STDIN_FILENO)
+        close(fd);
+}
+
 /* Runs all that was added to the case; CK_FORK=no and CK_VERBOSITY work as usual.  The status of main.  With
  * CK_FORK=no and LEFT_OPEN_FAILS in the environment, a file that the tests leave open or mapped is a failure. */
 static inline int run_case(const char *name, TCase *tc)
@@ -51,6 +65,8 @@ static inline int run_case(const char *name, TCase *tc)
     Suite *suite = suite_create(name);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
+    if (srunner_fork_status(runner) == CK_FORK)
+        tcase_add_checked_fixture(tc, free_first_descriptor, take_first_descriptor);
     const unsigned held = count_held_files();
     srunner_run_all(runner, CK_ENV);
     const int failed = srunner_ntests_failed(runner);

@@ -342,17 +342,19 @@ static void answer_segment(struct ms_buf *b, const char *p, size_t n, uint32_t k
     memcpy(file, p, n < IDENTITY ? n : IDENTITY);
     if (n > IDENTITY)
         memcpy(file + WRITER, p + IDENTITY, n < KEPT ? n - IDENTITY : WRITER_SIZE);
-    const int fd = memfd_create("seg", 0);
+    const int fd = memfd_create("seg", 0), fixed = 99; /* a number that answers may name */
     const size_t head = n < KEPT ? n : sizeof file;
     ck_assert_int_eq(write(fd, file, head), (ssize_t)head);
     if (n > KEPT)
         ck_assert_int_eq(write(fd, p + KEPT, n - KEPT), (ssize_t)(n - KEPT));
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ck_assert_int_eq(dup2(fd, fixed), fixed);
+    close(fd);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fixed);
     told = b;
     if (mstx__segment_open(&s, path, kind, &problems, &e) != MS_OK) {
         ms_buf_printf(b, " %d %s", e.rc,
                       strchr(e.msg + 14, ' ') != NULL ? strchr(e.msg + 14, ' ') : "");
-        close(fd);
+        close(fixed);
         return;
     }
     ms_buf_printf(b, " n %" PRIu64 " %d rank %d part %" PRIu64, s.n, s.copy != NULL, s.head.rank,
@@ -364,7 +366,7 @@ static void answer_segment(struct ms_buf *b, const char *p, size_t n, uint32_t k
         recorded_text(b, "", entry.text);
     }
     mstx__segment_close(&s);
-    close(fd);
+    close(fixed);
 }
 
 static void answer_ring(struct ms_buf *b, const char *p, size_t n)
@@ -396,7 +398,7 @@ START_TEST(segments_with_a_wrong_byte)
     static char p[8192];
     char dir[64], run[80];
     struct maker m;
-    struct ms_buf b = {.max = 1 << 20};
+    struct ms_buf b = {.max = 1 << 21};
     scratch_dir(dir);
     snprintf(run, sizeof run, "%s/run", dir);
     maker_begin(&m, run, 0, 77);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -93,11 +94,13 @@ START_TEST(a_commit_leaves_no_descriptor_open)
     setup();
     struct ms_err e = {0};
     struct ms_out *o;
+    const int kept = dup(STDIN_FILENO), null = open("/dev/null", O_RDONLY);
     ck_ok(ms_out_create(&o, in_dir("a"), &e), e);
-    const int kept = dup(STDIN_FILENO);
     close(STDIN_FILENO);
     ck_ok(ms_out_commit(o, &e), e);
     ck_assert_int_lt(fcntl(STDIN_FILENO, F_GETFD), 0);
+    if (null > STDIN_FILENO)
+        close(null);
     if (kept >= 0) {
         dup2(kept, STDIN_FILENO);
         close(kept);
@@ -338,6 +341,27 @@ START_TEST(parent_directories_are_made)
     ck_ok(ms_out_create(&o, in_dir("x//y/../z/a"), &e), e);
     ck_ok(ms_out_commit(o, &e), e);
     ck_assert_int_eq(ms_path_kind(in_dir("x/z/a")), MS_KIND_FILE);
+    scratch_remove(dir);
+}
+END_TEST
+
+/* What the user's mask lets through, and no more. */
+START_TEST(directories_and_files_have_the_rights_of_the_user)
+{
+    setup();
+    struct ms_err e = {0};
+    struct ms_out *o;
+    struct stat st;
+    const mode_t mask = umask(0027);
+    ck_ok(ms_out_create(&o, in_dir("x/y/a"), &e), e);
+    ck_ok(ms_out_commit(o, &e), e);
+    umask(mask);
+    static const char *const made[] = {"x", "x/y", "x/y/a"};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        const unsigned all = i < 2 ? 0777 : 0666;
+        ck_assert_int_eq(stat(in_dir(made[i]), &st), 0);
+        ck_assert_uint_eq(st.st_mode & 07777, all & ~0027U);
+    }
     scratch_remove(dir);
 }
 END_TEST
@@ -589,13 +613,16 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
     const pid_t like_ours = (pid_t)(getpid() < 1000000 ? 900000000 : 2000000000) + getpid();
     const struct {
         const char *before;
-        pid_t pid;
+        int64_t pid;
         const char *after;
         bool old, stays;
     } cases[] = {
         {"run.db.", gone, DRAWN, true, false},
         {"run.db.", gone, DRAWN "-journal", true, false},
         {"run.db.", like_ours, DRAWN, true, false},
+        {"run.db.", INT32_MAX, DRAWN, true, false}, /* the last number that a process may have */
+        {"run.db.", INT32_MAX + INT64_C(1), DRAWN, true, true},
+        {"run.db.", gone + (INT64_C(1) << 32), DRAWN, true, true},
         {"run.db.1.7" DRAWN ".", gone, DRAWN, true, false},
         {"run.db.", getppid(), DRAWN, true, true},
         {"run.db.3.", gone, DRAWN, false, true},
@@ -609,7 +636,8 @@ START_TEST(what_killed_processes_left_long_ago_is_removed)
     char *name[CASES];
     for (int i = 0; i < CASES; i++) {
         ck_assert_int_gt(
-            asprintf(&name[i], "%s%d%s", cases[i].before, (int)cases[i].pid, cases[i].after), 0);
+            asprintf(&name[i], "%s%" PRId64 "%s", cases[i].before, cases[i].pid, cases[i].after),
+            0);
         put(in_dir(name[i]), "x");
         if (cases[i].old)
             ck_assert_int_eq(utimensat(AT_FDCWD, in_dir(name[i]), long_ago, 0), 0);
@@ -820,10 +848,11 @@ TEST_MAIN_AROUND(
     a_file_may_have_the_first_descriptor, a_name_that_is_too_long_leaves_no_memory_behind,
     what_is_neither_file_nor_directory_is_named, an_empty_file_has_no_bytes_and_a_valid_address,
     what_cannot_be_mapped_is_named_with_the_reason, a_file_that_may_not_be_read_is_refused,
-    a_file_appears_at_commit_and_not_before, an_abort_leaves_all_as_it_was,
-    an_empty_file_can_be_written, large_text_is_written_in_order, parent_directories_are_made,
-    any_name_can_be_written, a_place_that_cannot_be_written_is_refused_at_once,
-    a_full_disk_is_reported_at_commit, a_write_that_fails_half_way_leaves_the_old_file_alone,
+    directories_and_files_have_the_rights_of_the_user, a_file_appears_at_commit_and_not_before,
+    an_abort_leaves_all_as_it_was, an_empty_file_can_be_written, large_text_is_written_in_order,
+    parent_directories_are_made, any_name_can_be_written,
+    a_place_that_cannot_be_written_is_refused_at_once, a_full_disk_is_reported_at_commit,
+    a_write_that_fails_half_way_leaves_the_old_file_alone,
     text_too_long_to_format_is_kept_as_a_failure, out_of_memory_is_reported_and_leaves_nothing,
     only_registered_names_are_removed, a_full_table_says_so_and_takes_names_again_later,
     names_of_several_threads_have_places_of_their_own, a_commit_leaves_no_descriptor_open,

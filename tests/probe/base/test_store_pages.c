@@ -10,6 +10,7 @@
 #include "tests/support/check.h"
 
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 enum { PAGE_MAX = 1 << 16, ROWS = 6000, FREE_ROWS = 12000 };
@@ -438,6 +439,86 @@ START_TEST(a_schema_of_several_pages_is_read_whatever_their_size)
 }
 END_TEST
 
+/* ---- pointer maps ---------------------------------------------------------------------------- */
+
+enum { FIRST_MAP = 2, SECOND_MAP = FIRST_MAP + 512 / 5 + 1, MAPPED_ROWS = 60 };
+
+/* Makes a table of rows with so many bytes before their last column, in a file that has pointer maps. */
+static void make_mapped_database(unsigned bytes, const char *mode)
+{
+    struct ms_store *s;
+    char sql[256];
+    page_size = 512;
+    ck_assert_int_eq(ms_store_create(&s, path, &err), MS_OK);
+    snprintf(sql, sizeof sql, "COMMIT; PRAGMA page_size = 512; PRAGMA auto_vacuum = %s; BEGIN",
+             mode);
+    run_sql(s, sql);
+    run_sql(s, "CREATE TABLE t(id INTEGER PRIMARY KEY, raw, tail)");
+    snprintf(sql, sizeof sql,
+             "WITH RECURSIVE c(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM c WHERE i < %d) "
+             "INSERT INTO t SELECT i, zeroblob(%u), 'tail' FROM c",
+             MAPPED_ROWS, bytes);
+    run_sql(s, sql);
+    ck_assert_int_eq(ms_store_commit(s, &err), MS_OK);
+}
+
+/* SQLite finds the last column of a long row through the maps, which it reads like pages of trees. In some of
+ * these files a map looks like a page that names a child twice. */
+START_TEST(a_database_with_pointer_maps_is_read)
+{
+    for (unsigned bytes = 400; bytes < 4000; bytes += 100) {
+        struct ms_store *s;
+        int64_t n;
+        make_mapped_database(bytes, _i != 0 ? "full" : "incremental");
+        ck_assert_int_eq(ms_store_open(&s, path, &err), MS_OK);
+        ck_assert_msg(number_of(s, "SELECT count(*) FROM t WHERE tail = 'tail'", &n) == MS_OK,
+                      "%u bytes: %s", bytes, err.msg);
+        ck_assert_int_eq(n, MAPPED_ROWS);
+        ms_store_close(s);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+}
+END_TEST
+
+/* A map is not checked, so a tree has none among its pages, whatever stands there: here what stood on the
+ * page before. */
+START_TEST(a_pointer_map_in_a_tree_is_refused)
+{
+    unsigned char page[PAGE_MAX], child[PAGE_MAX];
+    const unsigned map = _i == 0 ? FIRST_MAP : SECOND_MAP;
+    make_mapped_database(4000, "full");
+    const unsigned root = root_of("t");
+    transfer_page(root, page, false);
+    ck_assert_uint_eq(page[0], 5);
+    transfer_page(get_child(page, 0), child, false);
+    transfer_page(map, child, true);
+    set_child(page, 0, map);
+    transfer_page(root, page, true);
+    check_refused(NULL);
+}
+END_TEST
+
+/* The page behind the map is one like others. */
+START_TEST(a_table_that_begins_on_a_pointer_map_is_refused)
+{
+    struct ms_store *s;
+    sqlite3 *db;
+    char sql[128];
+    make_mapped_database(4000, "full");
+    snprintf(sql, sizeof sql, "PRAGMA writable_schema = 1; UPDATE sqlite_master SET rootpage = %d",
+             SECOND_MAP + _i);
+    ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+    const enum ms_rc rc = ms_store_open(&s, path, &err);
+    ck_assert_int_eq(rc, _i == 0 ? MS_E_FORMAT : MS_OK);
+    if (rc == MS_OK)
+        ms_store_close(s);
+    else
+        ck_assert_msg(strstr(err.msg, "malformed") != NULL, "%s", err.msg);
+}
+END_TEST
+
 START_TEST(memory_that_runs_out_is_told)
 {
     int64_t n;
@@ -473,6 +554,9 @@ int main(void)
     tcase_add_test(tc, a_tree_that_another_connection_lets_grow_is_read);
     tcase_add_loop_test(tc, a_tree_that_grows_in_the_same_connection_is_read, 0, KINDS);
     tcase_add_loop_test(tc, a_schema_of_several_pages_is_read_whatever_their_size, 0, SIZES);
+    tcase_add_loop_test(tc, a_database_with_pointer_maps_is_read, 0, 2);
+    tcase_add_loop_test(tc, a_pointer_map_in_a_tree_is_refused, 0, 2);
+    tcase_add_loop_test(tc, a_table_that_begins_on_a_pointer_map_is_refused, 0, 2);
     tcase_add_test(tc, memory_that_runs_out_is_told);
     return run_case("store_pages", tc);
 }
