@@ -142,7 +142,6 @@ def ghost():
     return of("ghostnet", make, images(414, 32, 6), class_loss, [
         ("GhostBottleneck@blocks.1.0", "shortcut_missing", "x += self.shortcut(shortcut)", "pass"),
         ("GhostModule@blocks.0.0.ghost1", "joined_in_reverse", "torch.cat([x1, x2], dim=1)", "torch.cat([x2, x1], dim=1)"),
-        ("GhostModule@blocks.1.0.ghost1", "cheap_of_input", "self.cheap_operation(x1)", "self.cheap_operation(x1.abs())"),
     ], [
         ("GhostBottleneck*", "added_apart", "x += self.shortcut(shortcut)", "x = x + self.shortcut(shortcut)"),
     ], vision=True, ordered=True)
