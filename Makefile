@@ -454,7 +454,7 @@ bench-graphs: all ## 671 mistakes planted in networks that MindSpore compiles; M
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
 bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bugs/bench.py
-bench-models: all ## mistakes and harmless changes in models people use; PYTHON has torch and transformers, SET=first, third, fourth to eleventh
+bench-models: all ## mistakes and harmless changes in models people use; PYTHON has torch and transformers, SET=first, third, fourth to twelfth
 	@rm -rf $(B)/models && mkdir -p $(B)/models
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py record $(B)/models --set $(or $(SET),first)
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/models/score.py show $(B)/models

@@ -502,6 +502,32 @@ static bool is_crossed(const struct source__judge *j, const struct source__raw *
     return false;
 }
 
+/* Tells whether the losses of both sides agree: single numbers of the forward pass that nothing reads. */
+static bool do_losses_agree(const struct source__judge *j)
+{
+    const unsigned want = OBSERVE__IS_OUT | OBSERVE__MEASURED;
+    for (uint32_t i = 0; i < j->after_backward; i++) {
+        const struct observe__node *n = &j->p->nodes.p[i];
+        if (n->dir != PROBE_FORWARD || n->kind != PROBE_NODE_API || n->is_read || n->backward == 0)
+            continue;
+        for (uint32_t k = n->leaf; k < n->leaf + n->nleaf; k++) {
+            const struct observe__leaf *l = &j->p->leaves.p[k];
+            if (l->count == 1 && (l->flags & want) == want && l->e > fmax(slight, units * n->unit))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Tells whether a value differs inside a step that leaves the same on both sides: its loss, all gradients of parameters,
+ * and what the update writes. It is another way to them, whatever its operators are. */
+static bool is_without_effect(const struct source__judge *j, const struct source__raw *r)
+{
+    const bool measured =
+        r->why == CMP_WHY_VALUE || r->why == CMP_WHY_PRECEDENT || r->why == CMP_WHY_NORM;
+    return measured && j->p->do_updates_agree && do_losses_agree(j);
+}
+
 /* Values in another order show in no statistics but those of their reader. */
 static bool does_end(const struct source__judge *j, const struct source__raw *r)
 {
@@ -513,7 +539,7 @@ static bool does_end(const struct source__judge *j, const struct source__raw *r)
     if (r->reader != OBSERVE__NONE)
         return nodes[r->reader].fades;
     if (is_without_graph(j, r) || is_wider_type(j, r) || is_other_form(j, r) || is_crossed(j, r) ||
-        is_reshaped(j, r))
+        is_reshaped(j, r) || is_without_effect(j, r))
         return true;
     if (!r->forward)
         return observe__is_backward(&nodes[r->node]);

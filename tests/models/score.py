@@ -3,12 +3,12 @@
 """Records models that people use with mistakes and harmless changes; scores `msprobe compare` on them.
 
     score.py record FOLDER [--set NAME] [--families A,B] [--level mix] [--task statistics] [--sample]
-    score.py show FOLDER [--half 1|...|11] [-v] [--families A,B] [--only L0|L1]
+    score.py show FOLDER [--half 1|...|12] [-v] [--families A,B] [--only L0|L1]
 
 record makes FOLDER/FAMILY/CASE with dumps and FOLDER/truth.json; show runs compare on each pair.
 Rules and thresholds are fixed on half 1 of the families of the first set; half 2 only shows them.
 --set third records the families of unseen_families.py instead, as half 3, --set fourth those of
-fourth_families.py, as half 4, and so on to the eleventh. Each set was scored before a rule was changed for it.
+fourth_families.py, as half 4, and so on to the twelfth. Each set was scored before a rule was changed for it.
 """
 import argparse
 import collections
@@ -25,7 +25,8 @@ sys.path[:0] = [HERE, os.path.join(B, "python")]
 import levels
 SAMPLE = {"unet", "gat"}
 LATER_SETS = {"third": (3, "unseen"), "fourth": (4, "fourth"), "fifth": (5, "fifth"), "sixth": (6, "sixth"),
-              "seventh": (7, "seventh"), "eighth": (8, "eighth"), "ninth": (9, "ninth"), "tenth": (10, "tenth"), "eleventh": (11, "eleventh")}
+              "seventh": (7, "seventh"), "eighth": (8, "eighth"), "ninth": (9, "ninth"), "tenth": (10, "tenth"), "eleventh": (11, "eleventh"),
+              "twelfth": (12, "twelfth")}
 
 
 # ---- recording -------------------------------------------------------------------------
@@ -178,7 +179,7 @@ def show(o):
     for case in cases:
         show_case(o, case, total)
     failed = 0
-    for half in range(1, 12):
+    for half in range(1, 13):
         n, clean = total[half, "fault", "n"], total[half, "clean", "n"]
         if n + clean == 0:
             continue

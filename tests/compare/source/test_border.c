@@ -124,6 +124,29 @@ START_TEST(a_gradient_of_rounding_alone_agrees)
 }
 END_TEST
 
+/* Another implementation of a part of the step: what lies between differs, what the step leaves does not. */
+START_TEST(a_step_that_leaves_the_same_has_no_value_to_suspect)
+{
+    struct hand h;
+    set_up(&h, NAN, 1e-6F, 1e-6F);
+    h.node[FORMULA].fades = false;
+    ck_assert(value_remains(&h, FORMULA));
+    h.part.do_updates_agree = true;
+    ck_assert(!value_remains(&h, FORMULA));
+    ck_assert(
+        remains(&h, FORMULA, CMP_WHY_SHAPE, SOURCE__HARD, OBSERVE__NONE)); /* a fact, not a value */
+    h.leaf[OTHER] = (struct observe__leaf){
+        .flags = OBSERVE__IS_OUT | OBSERVE__MEASURED, .count = 1, .e = 1e-3F};
+    h.node[FORMULA].leaf = OTHER;
+    h.node[FORMULA].nleaf = 1;
+    h.node[FORMULA].backward = BACKWARD;
+    ck_assert(value_remains(&h, FORMULA)); /* a loss that differs */
+    h.node[FORMULA].is_read = true;        /* a number that is no loss */
+    ck_assert(!value_remains(&h, FORMULA));
+    ms_vec_free(&h.source.raws);
+}
+END_TEST
+
 START_TEST(facts_remain)
 {
     struct hand h;
@@ -393,7 +416,8 @@ END_TEST
 
 TEST_MAIN("border", nothing_is_a_suspect_whose_borders_agree,
           gradients_that_differ_keep_every_suspect, a_gradient_of_rounding_alone_agrees,
-          facts_remain, a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect,
+          a_step_that_leaves_the_same_has_no_value_to_suspect, facts_remain,
+          a_part_of_another_form_is_no_fact, data_that_wants_a_gradient_is_no_suspect,
           a_type_that_holds_the_same_values_is_no_suspect,
           another_factor_of_other_values_is_no_suspect_where_results_agree,
           another_order_ends_where_its_reader_fades, an_operator_that_moved_remains,
