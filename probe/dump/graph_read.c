@@ -5,6 +5,7 @@
 #include "probe/dump/graph_read.h"
 #include "probe/dump/graph_match.h"
 #include "probe/dump/graph_values.h"
+#include "probe/dump/graph_views.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -510,6 +511,7 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
         rc = probe__match_kernels(g, err);
     if (rc == MS_OK)
         rc = probe__number_values(g, err);
+    probe__find_views(g);
     for (size_t i = 0; i < g->kernels.n; i++)
         reshape_all(&g->kernels.p[i]);
     return rc;
