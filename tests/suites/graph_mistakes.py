@@ -92,7 +92,9 @@ def is_right(line, mistake):
     found = re.match(r"suspect 1  (\S+)  in (\S+)  for (\S+)", line)
     if not found:
         return False
-    node, where = found[1], found[2].replace("-", "")
+    node, where = found[1].replace("._backbone.", "."), found[2].replace("-", "")
+    # A loop of the framework gives the debugger the cell of the loss, which holds the network.
+    where = re.sub(r"^(_backbone|_loss_fn)\b\.?", "", where)
     module = re.match(r"(?:Cell|Module)\.(.*)\.(\w+)\.(?:forward|backward|parameters_grad)\.", node)
     if module:  # the cell itself, or a cell in it that is named as an operator is
         path = module[1]

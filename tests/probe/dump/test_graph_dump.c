@@ -167,6 +167,21 @@ static double max_of(const char *node, const char *path)
     return (double)NAN;
 }
 
+/* Tells whether a node's row with a path names a file. */
+static bool has_file(const char *node, const char *path)
+{
+    uint32_t at = probe_node_find(dump, ms_str_of(node));
+    ck_assert_msg(at != MS_MAP_NONE, "%s is missing", node);
+    const struct probe_node *n = &dump->nodes.p[at];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        struct probe_leaf leaf;
+        probe_row_leaf(dump, &dump->rows.p[i], &leaf);
+        if (ms_str_is(probe_row_path(dump, &dump->rows.p[i]), path))
+            return leaf.data_name.n != 0;
+    }
+    return false;
+}
+
 static void ck_parent(const char *node, const char *parent)
 {
     uint32_t at = probe_tree_find(&tree, ms_str_of(node));
@@ -656,6 +671,42 @@ START_TEST(a_kernel_that_repeats_its_input_makes_another_value)
 }
 END_TEST
 
+/* A view's file, and that of an input which is a view, has the memory of what it views: those of a transposed tensor
+ * the elements in the old order, those of a part other elements. */
+START_TEST(the_files_of_views_do_not_hold_them)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\nDefault/Tanh-op0\nDefault/TransposeView-op0\n"
+               "Default/Exp-op0\nDefault/Sin-op0\nDefault/Cos-op0\n");
+    write_text(
+        "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+        "subgraph @kernel_graph0() {\n" NODE(1, "Tanh(%para1_x)", "", TYPES, "Default/Tanh-op0")
+            NODE(2, "TransposeView(%1)", "", TYPES, "Default/TransposeView-op0")
+                NODE(3, "Exp(%2)", "", TYPES, "Default/Exp-op0")
+                    NODE(4, "ChunkView(%2)", "", TYPES, "Default/ChunkView-op0")
+                        NODE(5, "TupleGetItem(%4, I64(0))", "", TYPES, "Default/TupleGetItem-op0")
+                            NODE(6, "Sin(%5)", "", TYPES, "Default/Sin-op0")
+                                NODE(7, "Cos(%6)", "", TYPES, "Default/Cos-op0"));
+    one_kernel("Tanh.Default_Tanh-op0", 1, 10);
+    one_kernel("TransposeView.Default_TransposeView-op0", 10, 10);
+    one_kernel("Exp.Default_Exp-op0", 10, 30);
+    one_kernel("Sin.Default_Sin-op0", 10, 50);
+    one_kernel("Cos.Default_Cos-op0", 50, 60);
+    open_made();
+    ck_assert(has_file("Primitive.op.Tanh.0.forward", "output.0"));
+    ck_assert_double_eq(max_of("Primitive.op.TransposeView.0.forward", "output.0"), 13);
+    ck_assert(!has_file("Primitive.op.TransposeView.0.forward", "output.0"));
+    ck_assert(!has_file("Primitive.op.Exp.0.forward", "input.0"));
+    ck_assert(has_file("Primitive.op.Exp.0.forward", "output.0"));
+    ck_assert_double_eq(max_of("Primitive.op.Sin.0.forward", "input.0"), 0); /* null */
+    ck_assert(!has_file("Primitive.op.Sin.0.forward", "input.0"));
+    ck_assert_double_eq(max_of("Primitive.op.Sin.0.forward", "output.0"), 53);
+    ck_assert(has_file("Primitive.op.Cos.0.forward", "input.0"));
+    close_dump();
+}
+END_TEST
+
 /* ---- what was converted --------------------------------------------------- */
 
 START_TEST(another_version_of_the_conversion_is_not_read)
@@ -763,7 +814,7 @@ START_TEST(a_conversion_waits_for_another_process)
 END_TEST
 
 TEST_MAIN("graph_dump", a_kernel_that_repeats_its_input_makes_another_value,
-          another_version_of_the_conversion_is_not_read,
+          the_files_of_views_do_not_hold_them, another_version_of_the_conversion_is_not_read,
           a_name_in_the_order_that_is_too_long_is_refused_with_its_file,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,
