@@ -450,7 +450,7 @@ bench-source: $(B)/msprobe ## how often the operator that introduces an error is
 mindspore-versions: all ## the MindSpore adapter with versions 2.7 to 2.10, numpy 1 and 2; INTO=DIR: environments
 	@sh tests/suites/mindspore_versions.sh $(B) $(or $(INTO),$(B)/mindspore)
 
-bench-graphs: all ## 671 mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
+bench-graphs: all ## 910 mistakes planted in networks that MindSpore compiles; MINDSPORE_PYTHON=FILE, TORCH_PYTHON=FILE
 	@PYTHONDONTWRITEBYTECODE=1 $(or $(MINDSPORE_PYTHON),$(PYTHON)) tests/suites/graph_mistakes.py $(B) all
 bench-bugs: all ## bugs of public trackers, each as a small program; PYTHON has torch
 	@B=$(B) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/bugs/bench.py

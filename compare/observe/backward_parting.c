@@ -61,11 +61,7 @@ static bool is_lost(const struct look *l, uint32_t row)
 /* Returns the forward operator of a backward one; the node itself where none is recorded. */
 static uint32_t forward_of(const struct probe_dump *d, uint32_t node)
 {
-    struct ms_buf name = {.max = 1 << 16};
-    ms_buf_str(&name, probe_name_cut(probe_node_name(d, node), 1));
-    ms_buf_puts(&name, ".forward");
-    uint32_t found = name.bad == MS_OK ? probe_node_find(d, ms_buf_slice(&name)) : MS_MAP_NONE;
-    ms_buf_free(&name);
+    uint32_t found = observe__same_call(d, node, ".forward");
     return found != MS_MAP_NONE ? found : node;
 }
 

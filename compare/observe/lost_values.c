@@ -36,10 +36,11 @@ static bool is_of_parameter(const struct probe_dump *d, uint32_t row)
 struct walk {
     const struct observe__side *s;
     const struct observe__shelf *other;
-    uint8_t *loss;   /* by node */
-    uint32_t *first; /* by node: row of its first result; OBSERVE__NONE: it has none */
-    bool *is_read;   /* by node: a forward operator reads its result */
-    uint32_t end;    /* nodes from here on are of the backward pass or behind it */
+    uint8_t *loss;        /* by node */
+    uint32_t *first;      /* by node: row of its first result; OBSERVE__NONE: it has none */
+    bool *is_read;        /* by node: a forward operator reads its result */
+    bool is_beside_graph; /* the other side is a graph, whose compiler drops what nothing needs */
+    uint32_t end;         /* nodes from here on are of the backward pass or behind it */
     uint32_t last;   /* row of the last result of the forward pass; OBSERVE__NONE: there is none */
     bool is_bridged; /* on the way back: the end depends on a lost value from outside the dump */
 };
@@ -132,6 +133,14 @@ static void look_up_node(struct walk *w, uint32_t node)
         w->loss[node] |= OBSERVE__LOST | OBSERVE__HIDES;
 }
 
+/* Tells whether nothing needs a result, so that a graph does not compute it: no operator reads it, and no gradient of it
+ * is recorded, as there would be if something read it that is not recorded. */
+static bool is_dropped(const struct walk *w, uint32_t node)
+{
+    return w->is_beside_graph && !w->is_read[node] && w->end < w->s->dump->nodes.n &&
+           observe__same_call(w->s->dump, node, ".backward") == MS_MAP_NONE;
+}
+
 /* A result that nothing reads is at the end, or what reads it is not recorded, as a concatenation of PyTorch: then a
  * later operator reads a lost value from outside the dump. Of a graph all operators are recorded. */
 static void follow_back(struct walk *w, uint32_t node)
@@ -139,6 +148,8 @@ static void follow_back(struct walk *w, uint32_t node)
     const struct probe_node *n = &w->s->dump->nodes.p[node];
     bool is_end = w->last != OBSERVE__NONE && w->s->dump->rows.p[w->last].node == node;
     if ((w->loss[node] & OBSERVE__LOST) == 0)
+        return;
+    if (!is_end && is_dropped(w, node))
         return;
     if (!w->is_read[node] && (is_end || !w->s->dump->is_graph))
         w->loss[node] |= OBSERVE__LASTS;
@@ -310,8 +321,9 @@ enum ms_rc observe__find_lost(struct observe__part *p, const struct cmp *c,
     if (p->frameworks)
         shelves[0].slack = shelves[1].slack = slack_behind_logs(&side[1], &shelves[0]);
     p->alike = fmax(shelves[0].slack, alike[1]);
-    struct walk w[2] = {{.s = &side[0], .other = &shelves[1]},
-                        {.s = &side[1], .other = &shelves[0]}};
+    struct walk w[2] = {
+        {.s = &side[0], .other = &shelves[1], .is_beside_graph = side[1].dump->is_graph},
+        {.s = &side[1], .other = &shelves[0], .is_beside_graph = side[0].dump->is_graph}};
     MS_TRY(walk_sides(p, w, err));
     MS_TRY(do_starts_differ(p, side, err));
     p->ends_differ = do_ends_differ(&w[0], &w[1], shelves[0].slack);

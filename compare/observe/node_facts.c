@@ -148,6 +148,16 @@ struct ms_str observe__op_name(const struct probe_dump *d, uint32_t node)
     return ms_str_sub(name, 0, n.prefix.n + 1 + n.path.n);
 }
 
+uint32_t observe__same_call(const struct probe_dump *d, uint32_t node, const char *direction)
+{
+    struct ms_buf name = {.max = 1 << 16};
+    ms_buf_str(&name, probe_name_cut(probe_node_name(d, node), 1));
+    ms_buf_puts(&name, direction);
+    uint32_t found = name.bad == MS_OK ? probe_node_find(d, ms_buf_slice(&name)) : MS_MAP_NONE;
+    ms_buf_free(&name);
+    return found;
+}
+
 bool observe__is_in_place(struct ms_str op)
 {
     static const char *const names[] = {"add_",     "sub_",     "mul_",        "div_",

@@ -38,6 +38,8 @@ unsigned observe__op_flags(struct ms_str api);
 struct observe__op observe__op_of(struct ms_str api);
 /* Returns the name of a node's operator, such as Functional.linear. */
 struct ms_str observe__op_name(const struct probe_dump *d, uint32_t node);
+/* Returns the node of the same call in a direction, ".forward" or ".backward"; MS_MAP_NONE: none is recorded. */
+uint32_t observe__same_call(const struct probe_dump *d, uint32_t node, const char *direction);
 /* Tells whether the operator of a node has one of the names, which end with NULL. */
 bool observe__is_named(const struct observe__part *p, const struct observe__node *n,
                        const char *const *names);

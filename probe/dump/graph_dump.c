@@ -19,7 +19,7 @@
 
 /* The number changes when a conversion would give other files, so that no version of msprobe reads
  * what another one has converted. */
-#define CACHE_VERSION "6"
+#define CACHE_VERSION "7"
 static const char CACHE[] = ".msprobe_graphs" CACHE_VERSION;
 
 static bool join(char path[PATH_MAX], const char *dir, struct ms_str name)

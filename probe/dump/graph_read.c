@@ -5,6 +5,7 @@
 #include "probe/dump/graph_read.h"
 #include "probe/dump/graph_match.h"
 #include "probe/dump/graph_values.h"
+#include "probe/dump/graph_views.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -348,6 +349,36 @@ static void drop_empty(struct probe__graph *g)
     g->kernels.n = kept;
 }
 
+/* Tells whether a kernel's name is of one that writes a parameter's next value. */
+static bool is_update(struct ms_str op)
+{
+    return ms_str_starts(op, MS_STR("Apply")) || ms_str_starts(op, MS_STR("Adam")) ||
+           ms_str_is(op, "SGD");
+}
+
+/* An optimizer that the program itself calls with gradients is a graph of its own, whose kernels are named as if no
+ * cell held them: a graph that updates parameters, has no gradient and no other cell. */
+static void mark_optimizer(struct probe__kernel *k, size_t n)
+{
+    bool updates = false, has_other = false;
+    for (size_t i = 0; i < n; i++) {
+        updates |= is_update(k[i].scope.op);
+        has_other |= k[i].scope.phase == PROBE__PHASE_BACKWARD || k[i].cells.n != 0;
+    }
+    for (size_t i = 0; i < n && updates && !has_other; i++)
+        k[i].scope.phase = PROBE__PHASE_OPTIMIZER;
+}
+
+static void mark_optimizers(struct probe__graph *g)
+{
+    for (size_t i = 0, next; i < g->kernels.n; i = next) {
+        next = i + 1;
+        while (next < g->kernels.n && g->kernels.p[next].graph == g->kernels.p[i].graph)
+            next++;
+        mark_optimizer(&g->kernels.p[i], next - i);
+    }
+}
+
 static void settle(struct probe__graph *g)
 {
     for (size_t i = 0; i < g->kernels.n; i++)
@@ -363,6 +394,7 @@ static void settle(struct probe__graph *g)
         if (k->out.n != 0)
             qsort(k->out.p, k->out.n, sizeof *k->out.p, by_slot);
     }
+    mark_optimizers(g);
 }
 
 /* Gives the tensor the shape from the graph's text if the number of elements is the same. */
@@ -479,6 +511,7 @@ enum ms_rc probe__graph_read(struct probe__graph *g, const char *net, size_t run
         rc = probe__match_kernels(g, err);
     if (rc == MS_OK)
         rc = probe__number_values(g, err);
+    probe__find_views(g);
     for (size_t i = 0; i < g->kernels.n; i++)
         reshape_all(&g->kernels.p[i]);
     return rc;

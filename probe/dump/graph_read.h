@@ -18,6 +18,13 @@
 #include "probe/dump/kernel_name.h"
 #include "probe/tensor/tensor.h"
 
+/* What the file of a tensor holds, see graph_views.h. */
+enum probe__held {
+    PROBE__HELD,
+    PROBE__HELD_TURNED, /* its elements in another order */
+    PROBE__HELD_NOT     /* other elements */
+};
+
 struct probe__kernel_tensor {
     uint64_t slot;
     uint32_t value;     /* see graph_values.h */
@@ -25,6 +32,7 @@ struct probe__kernel_tensor {
     enum ms_dtype dtype;
     uint32_t ndim;
     uint64_t shape[PROBE_MAX_DIMS];
+    enum probe__held held;
     bool is_reshaped; /* the shape comes from the graph's text */
     struct ms_stats stats;
 };

@@ -107,7 +107,10 @@ static void put_leaf_as(struct writer *w, const struct probe__kernel_tensor *t, 
                         struct ms_str item)
 {
     struct ms_jwrite *j = &w->json;
-    struct ms_str file = link_file(w, t, part, item);
+    if (t->held == PROBE__HELD_NOT) {
+        ms_jwrite_null(j);
+        return;
+    }
     ms_jwrite_obj(j);
     ms_jwrite_kstr(j, "type", "mindspore.Tensor");
     ms_jwrite_kstr(j, "dtype", dtype_word(t->dtype));
@@ -117,7 +120,8 @@ static void put_leaf_as(struct writer *w, const struct probe__kernel_tensor *t, 
         ms_jwrite_u64(j, t->shape[i]);
     ms_jwrite_arr_end(j);
     put_figures(j, t);
-    ms_jwrite_ktext(j, "data_name", file);
+    if (t->held == PROBE__HELD)
+        ms_jwrite_ktext(j, "data_name", link_file(w, t, part, item));
     ms_jwrite_obj_end(j);
 }
 

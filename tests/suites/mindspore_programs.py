@@ -389,6 +389,22 @@ def level_L2_has_the_framework_dump_its_graphs():
 
 
 @test
+def kernels_of_a_functions_graph_are_named_by_the_cells():
+    d, model = debugger(level="L2", task="tensor"), Two()
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+
+    def forward(x):
+        return model(x).sum()
+
+    d.start(model)
+    mindspore.value_and_grad(forward, None, model.trainable_params())(batch())[0].asnumpy()
+    d.stop()
+    d.step()
+    name = next(iter(model.name_cells()))
+    assert glob.glob(f"out/rank_0/Net/*/*/*Default_{name}-*.npy"), os.listdir("out/rank_0/Net/0/0")
+
+
+@test
 def a_program_of_graphs_is_dumped_by_the_framework():
     d, model = debugger(level="mix"), Two()
     mindspore.set_context(mode=mindspore.GRAPH_MODE)

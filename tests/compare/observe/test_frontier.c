@@ -263,6 +263,29 @@ START_TEST(an_operator_without_effect_is_not_named)
 }
 END_TEST
 
+/* Nothing of the golden program needs the softmax, so that the graph does not compute it. What the second layer reads
+ * comes from a function that the golden program does not record; the target has tanh in place of relu. */
+START_TEST(a_result_that_a_graph_drops_is_not_named)
+{
+    static const struct call golden[CALLS] = {
+        {"Functional.linear.0.forward", {1, 2}, 3}, {"Functional.softmax.0.forward", {3}, 30},
+        {"Functional.relu.0.forward", {3}, 4},      {"Functional.linear.1.forward", {40, 5}, 6},
+        {"Tensor.mean.0.forward", {6}, 7},          {"Tensor.mean.0.backward", {8}, 9},
+        {"Functional.linear.1.backward", {9}, 10},  {"Functional.relu.0.backward", {10}, 11},
+        {"Functional.linear.0.backward", {11}, 12}};
+    static const struct call target[CALLS] = {
+        {"Functional.dense.0.forward", {1, 2}, 3},     {"Functional.tanh.0.forward", {3}, 24},
+        {"Functional.concat.0.forward", {24, 24}, 25}, {"Functional.dense.1.forward", {25, 5}, 26},
+        {"Tensor.mean.0.forward", {26}, 27},           {"Tensor.mean.0.backward", {8}, 9},
+        {"Functional.dense.1.backward", {9}, 10},      {"Functional.tanh.0.backward", {10}, 31},
+        {"Functional.dense.0.backward", {31}, 32}};
+    struct answer a = ask_graph(golden, target);
+    ck_assert_uint_ne(a.n, 0);
+    ck_assert_str_eq(a.golden, "Functional.relu.0.forward");
+    ck_assert_str_eq(a.target, "Functional.tanh.0.forward");
+}
+END_TEST
+
 /* The target adds what it takes away again, and leaves relu and the addition out. */
 START_TEST(a_lost_value_that_vanishes_is_named)
 {
@@ -462,8 +485,9 @@ TEST_MAIN("frontier", an_operator_that_reads_the_wrong_value_is_named,
           a_detached_value_is_named_by_what_made_it, gradients_inside_a_function_are_no_suspects,
           a_function_that_runs_as_steps_is_named_at_the_last_of_them,
           values_that_changed_places_are_named_where_they_are_chosen,
-          an_operator_without_effect_is_not_named, a_lost_value_that_vanishes_is_named,
-          a_lost_value_beneath_a_mask_is_named, a_factor_left_out_is_named_where_it_is_multiplied,
+          an_operator_without_effect_is_not_named, a_result_that_a_graph_drops_is_not_named,
+          a_lost_value_that_vanishes_is_named, a_lost_value_beneath_a_mask_is_named,
+          a_factor_left_out_is_named_where_it_is_multiplied,
           a_gradient_too_much_is_named_where_it_begins,
           a_parameter_that_a_kernel_changes_in_place_is_its_result,
           noise_behind_a_logarithm_hides_no_operator, a_step_before_an_equal_operator_is_named)

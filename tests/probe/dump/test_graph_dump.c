@@ -34,6 +34,8 @@ static void write_text(const char *name, const char *text)
     write_file(path, text, strlen(text));
 }
 
+static unsigned graph; /* whose kernels' tensors are written */
+
 /* A kernel's tensor: n numbers from `first` on, written at a time. */
 static void tensor_at(unsigned time, const char *kernel, const char *side, int slot, float first,
                       unsigned rows, unsigned columns)
@@ -43,8 +45,8 @@ static void tensor_at(unsigned time, const char *kernel, const char *side, int s
     uint64_t shape[] = {rows, columns};
     for (unsigned i = 0; i < rows * columns; i++)
         v[i] = first + (float)i;
-    snprintf(path, sizeof path, "%s/rank_0/Net/0/4/%s.0.0.%u.%s.%d.DefaultFormat.Float32.npy", dir,
-             kernel, time, side, slot);
+    snprintf(path, sizeof path, "%s/rank_0/Net/%u/4/%s.0.0.%u.%s.%d.DefaultFormat.Float32.npy", dir,
+             graph, kernel, time, side, slot);
     ck_ok(probe_npy_write(path, MS_DT_F32, shape, 2, v, &err), err);
 }
 
@@ -163,6 +165,21 @@ static double max_of(const char *node, const char *path)
             return leaf.stat[PROBE_STAT_MAX].v;
     }
     return (double)NAN;
+}
+
+/* Tells whether a node's row with a path names a file. */
+static bool has_file(const char *node, const char *path)
+{
+    uint32_t at = probe_node_find(dump, ms_str_of(node));
+    ck_assert_msg(at != MS_MAP_NONE, "%s is missing", node);
+    const struct probe_node *n = &dump->nodes.p[at];
+    for (uint32_t i = n->first_row; i < n->first_row + n->nrows; i++) {
+        struct probe_leaf leaf;
+        probe_row_leaf(dump, &dump->rows.p[i], &leaf);
+        if (ms_str_is(probe_row_path(dump, &dump->rows.p[i]), path))
+            return leaf.data_name.n != 0;
+    }
+    return false;
 }
 
 static void ck_parent(const char *node, const char *parent)
@@ -560,6 +577,32 @@ START_TEST(kernels_of_the_optimizer_come_after_all_gradients)
 }
 END_TEST
 
+/* A program that calls its optimizer with gradients has a graph of the update alone, in which no cell has a name. What
+ * the update reads is a gradient, though its maker's name does not say so. */
+START_TEST(a_graph_of_updates_alone_is_the_optimizer)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\nDefault/fc-Dense/MatMul-op0\n"
+               "Gradients/Default/fc-Dense/Grad_MatMul/MatMul-op1\nExpand/_SumExt/ReduceSum-op0\n");
+    write_text("rank_0/execution_order/ms_execution_order_graph_1.csv",
+               "NodeExecutionOrder-FullNameWithScope\nDefault/Mul-op0\nDefault/SGD-op0\n");
+    one_kernel("MatMul.Default_fc-Dense_MatMul-op0", 1, 10);
+    one_kernel("MatMul.Gradients_Default_fc-Dense_Grad_MatMul_MatMul-op1", 20, 30);
+    one_kernel("ReduceSum.Expand__SumExt_ReduceSum-op0", 30, 60);
+    graph = 1;
+    one_kernel("Mul.Default_Mul-op0", 60, 80);
+    one_kernel("SGD.Default_SGD-op0", 80, 90);
+    graph = 0;
+    open_made();
+    ck_assert_uint_eq(probe_node_find(dump, MS_STR("Primitive.ReduceSum.0.forward")), MS_MAP_NONE);
+    ck_assert_uint_lt(probe_node_find(dump, MS_STR("Primitive.MatMul.1.backward")),
+                      probe_node_find(dump, MS_STR("Primitive.Mul.0.forward")));
+    ck_assert_uint_ne(probe_node_find(dump, MS_STR("Primitive.Mul.0.forward")), MS_MAP_NONE);
+    close_dump();
+}
+END_TEST
+
 #define LAYER(update)                                                                              \
     "subgraph @kernel_graph0() {\n" NODE(                                                          \
         1, "MatMul(%para1_x, %para2_fc.weight)", "", TYPES,                                        \
@@ -624,6 +667,42 @@ START_TEST(a_kernel_that_repeats_its_input_makes_another_value)
     open_made();
     ck_assert_uint_eq(probe_node_find(dump, MS_STR("Primitive.op.Pow.0.forward")), MS_MAP_NONE);
     ck_assert_uint_ne(probe_node_find(dump, MS_STR("Primitive.op.Square.0.forward")), MS_MAP_NONE);
+    close_dump();
+}
+END_TEST
+
+/* A view's file, and that of an input which is a view, has the memory of what it views: those of a transposed tensor
+ * the elements in the old order, those of a part other elements. */
+START_TEST(the_files_of_views_do_not_hold_them)
+{
+    scratch_dir(dir);
+    write_text("rank_0/execution_order/ms_execution_order_graph_0.csv",
+               "NodeExecutionOrder-FullNameWithScope\nDefault/Tanh-op0\nDefault/TransposeView-op0\n"
+               "Default/Exp-op0\nDefault/Sin-op0\nDefault/Cos-op0\n");
+    write_text(
+        "rank_0/graphs/ms_output_trace_code_graph_0.ir",
+        "subgraph @kernel_graph0() {\n" NODE(1, "Tanh(%para1_x)", "", TYPES, "Default/Tanh-op0")
+            NODE(2, "TransposeView(%1)", "", TYPES, "Default/TransposeView-op0")
+                NODE(3, "Exp(%2)", "", TYPES, "Default/Exp-op0")
+                    NODE(4, "ChunkView(%2)", "", TYPES, "Default/ChunkView-op0")
+                        NODE(5, "TupleGetItem(%4, I64(0))", "", TYPES, "Default/TupleGetItem-op0")
+                            NODE(6, "Sin(%5)", "", TYPES, "Default/Sin-op0")
+                                NODE(7, "Cos(%6)", "", TYPES, "Default/Cos-op0"));
+    one_kernel("Tanh.Default_Tanh-op0", 1, 10);
+    one_kernel("TransposeView.Default_TransposeView-op0", 10, 10);
+    one_kernel("Exp.Default_Exp-op0", 10, 30);
+    one_kernel("Sin.Default_Sin-op0", 10, 50);
+    one_kernel("Cos.Default_Cos-op0", 50, 60);
+    open_made();
+    ck_assert(has_file("Primitive.op.Tanh.0.forward", "output.0"));
+    ck_assert_double_eq(max_of("Primitive.op.TransposeView.0.forward", "output.0"), 13);
+    ck_assert(!has_file("Primitive.op.TransposeView.0.forward", "output.0"));
+    ck_assert(!has_file("Primitive.op.Exp.0.forward", "input.0"));
+    ck_assert(has_file("Primitive.op.Exp.0.forward", "output.0"));
+    ck_assert_double_eq(max_of("Primitive.op.Sin.0.forward", "input.0"), 0); /* null */
+    ck_assert(!has_file("Primitive.op.Sin.0.forward", "input.0"));
+    ck_assert_double_eq(max_of("Primitive.op.Sin.0.forward", "output.0"), 53);
+    ck_assert(has_file("Primitive.op.Cos.0.forward", "input.0"));
     close_dump();
 }
 END_TEST
@@ -735,7 +814,7 @@ START_TEST(a_conversion_waits_for_another_process)
 END_TEST
 
 TEST_MAIN("graph_dump", a_kernel_that_repeats_its_input_makes_another_value,
-          another_version_of_the_conversion_is_not_read,
+          the_files_of_views_do_not_hold_them, another_version_of_the_conversion_is_not_read,
           a_name_in_the_order_that_is_too_long_is_refused_with_its_file,
           a_converted_dump_says_that_it_is_of_a_graph, a_path_may_have_dots,
           a_conversion_waits_for_another_process,
@@ -744,9 +823,9 @@ TEST_MAIN("graph_dump", a_kernel_that_repeats_its_input_makes_another_value,
           a_shared_function_runs_where_its_value_is_read,
           forward_kernels_are_in_the_order_of_the_program,
           kernels_of_the_optimizer_come_after_all_gradients,
-          a_state_of_the_optimizer_is_no_gradient, step_and_rank_are_those_of_the_folders,
-          kernels_are_in_the_cells_that_they_run_in, what_passes_the_border_of_a_cell_is_its_own,
-          a_reshape_has_the_shape_that_it_makes,
+          a_graph_of_updates_alone_is_the_optimizer, a_state_of_the_optimizer_is_no_gradient,
+          step_and_rank_are_those_of_the_folders, kernels_are_in_the_cells_that_they_run_in,
+          what_passes_the_border_of_a_cell_is_its_own, a_reshape_has_the_shape_that_it_makes,
           what_a_kernel_writes_to_is_no_input_and_each_axis_of_a_reshape_counts,
           it_is_read_anew_when_a_file_has_come, other_folders_are_none,
           names_of_files_are_read_from_the_end, names_say_which_cells_are_around)

@@ -102,8 +102,9 @@ class PrecisionDebugger(BaseDebugger):
         What runs in graphs the framework dumps."""
         self = cls._get()
         if self._dumps_graphs_alone():
-            return
-        if runs_graphs() and self._info["level"] != "debug":
+            _graphs.name_kernels_by_cells(model)
+        elif runs_graphs() and self._info["level"] != "debug":
+            _graphs.name_kernels_by_cells(model)
             self._dump_graphs()
         else:
             if self._info["strict"] and not self._has_frames:

@@ -8,6 +8,9 @@ a graph runs, Python calls from the graph are not recorded.
 import functools
 import importlib
 import threading
+import weakref
+
+from mindspore.nn import Cell
 
 from msprobe import _custom, _probe, _say
 from msprobe._guard import guarded, surely
@@ -18,8 +21,6 @@ _depth = 0  # number of nested compilations
 _is_told = False
 _tracing = 0  # open traces, whose calls are hidden
 _places = []  # further Places to restore for a compiler
-
-
 
 
 def hand_back_too(places):
@@ -78,6 +79,39 @@ def with_own_functions(func):
             _come_back()
 
     return run
+
+
+# ---- names of kernels ---------------------------------------------------------------------
+
+_models = []  # weak references to the models whose kernels are dumped
+
+
+@guarded
+def _name_kernels():
+    for made in _models:
+        model = made()
+        if model is not None:
+            model.generate_scope()
+
+
+def _naming(compile_function):
+    """Wraps the compiler of functions, so that each kernel is named by the cell that calls it.
+
+    The framework gives cells their names when it compiles a cell, and keeps those that a cell has. In the graph of a
+    function, as that of value_and_grad, all kernels would be named as if no cell called them."""
+    @functools.wraps(compile_function)
+    def run(*args, **kwargs):
+        _name_kernels()
+        return compile_function(*args, **kwargs)
+
+    return run
+
+
+def name_kernels_by_cells(model):
+    """Has the kernels of this model named by its cells in the graphs of functions, too."""
+    if isinstance(model, Cell) and all(made() is not model for made in _models):
+        _models.append(weakref.ref(model))
+        _watch_compilers()
 
 
 # ---- a graph runs -------------------------------------------------------------------------
@@ -241,11 +275,17 @@ def _module(*names):
     return None
 
 
+def _watch_compilers():
+    """Watches the compilers of functions and of cells; returns the module that holds both."""
+    api = _module("mindspore.graph.api", "mindspore.common.api")
+    _replace(getattr(api, "JitExecutor_", None), "compile", lambda func: with_own_functions(_naming(func)))
+    _replace(getattr(api, "GraphExecutor_", None), "compile", with_own_functions)
+    return api
+
+
 def watch():
     """Watches the compilers of this process; repeated calls have no effect."""
-    api = _module("mindspore.graph.api", "mindspore.common.api")
-    for cls in ("JitExecutor_", "GraphExecutor_"):
-        _replace(getattr(api, cls, None), "compile", with_own_functions)
+    api = _watch_compilers()
     _replace(api._JitExecutor if hasattr(api, "_JitExecutor") else api._MindsporeFunctionExecutor,
              "__call__", _running)
     for name in ("compile", "__call__"):
