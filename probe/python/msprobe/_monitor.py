@@ -12,11 +12,13 @@ import re
 import uuid
 
 from msprobe import _probe, _say
+from msprobe._nested import is_a
 
 ACTV, ACTV_GRAD, GRAD_UNREDUCED, GRAD_REDUCED, EXP_AVG, EXP_AVG_SQ, PARAM_ORIGIN, PARAM_UPDATED, OTHER = range(9)
 _SUFFIXES = ("actv", "actv_grad", "acc_grad", "post_grad", "exp_avg", "exp_avg_sq", "param_origin", "param_updated",
              "mg_direction")
 _TENSORBOARD, _API = 1, 2
+_open, _join, _abspath = open, os.path.join, os.path.abspath  # the program may replace them to count its own calls
 _BEIJING = datetime.timezone(datetime.timedelta(hours=8))  # the official tool names folders by this time
 _FOLDER = re.compile(r"([\w-]{0,20})-rank(\d{1,5})-")
 
@@ -80,7 +82,7 @@ def _folder_between(base, rank, first, last):
         except ValueError:
             continue
         if first <= time <= last:
-            found = os.path.join(base, name)
+            found = _join(base, name)
     return found
 
 
@@ -92,7 +94,7 @@ def folder_of(base, rank, append):
             return found
         say(f"append_output: no folder of rank {rank} in {base} between {' and '.join(append)}; a new one is begun")
     now = datetime.datetime.now(_BEIJING).strftime("%b%d_%H-%M-%S")
-    return os.path.join(base, f"{now}-rank{rank}-{str(uuid.uuid4())[:8]}")
+    return _join(base, f"{now}-rank{rank}-{str(uuid.uuid4())[:8]}")
 
 
 def squashed(name, is_on):
@@ -110,9 +112,9 @@ def read_config(path):
     """Returns the text of a config.json and its settings. None: that of no file, which asks for nothing."""
     if path is None:
         return "{}", _probe.monitor_settings("config", "{}")
-    with open(path, encoding="utf-8") as file:
+    with _open(path, encoding="utf-8") as file:
         text = file.read()
-    return text, _probe.monitor_settings(os.path.abspath(path), text)
+    return text, _probe.monitor_settings(_abspath(path), text)
 
 
 class BaseMonitor:
@@ -198,11 +200,11 @@ class BaseMonitor:
     def _switch_file_off(self):
         """Sets dynamic_on to false in the file, so that the next edit begins anew."""
         try:
-            with open(self._path, encoding="utf-8") as file:
+            with _open(self._path, encoding="utf-8") as file:
                 known = json.load(file)
             known["dynamic_on"] = False
             aside = f"{self._path}.{os.getpid()}.tmp"
-            with open(aside, "w", encoding="utf-8") as file:
+            with _open(aside, "w", encoding="utf-8") as file:
                 json.dump(known, file, indent=2)
             os.replace(aside, self._path)
             self._file_time = os.path.getmtime(self._path)
@@ -279,9 +281,9 @@ class BaseMonitor:
 
     def _put_side(self, metric, group, name, micro, values):
         """Takes the figures of all inputs or all results of a module."""
-        if isinstance(values, self._tensor_type):
+        if is_a(values, self._tensor_type):
             values = (values,)
-        if not isinstance(values, (list, tuple)):
+        if not is_a(values, (list, tuple)):
             return
         for i, value in enumerate(values):
             place = f"_{i}" if len(values) > 1 else ""
@@ -290,17 +292,17 @@ class BaseMonitor:
     # ---- module_struct.json --------------------------------------------------------
 
     def _shape(self, value):
-        if isinstance(value, self._tensor_type):
+        if is_a(value, self._tensor_type):
             return f"size={tuple(value.shape)}, dtype={value.dtype}"
         return f"{type(value)}"
 
     def _shapes(self, values):
         """Returns what module_struct.json says of values."""
-        if isinstance(values, (tuple, list)):
+        if is_a(values, (tuple, list)):
             found = {"config": f"{type(values).__name__}[{len(values)}]"}
             found.update((i, self._shape(v)) for i, v in enumerate(values))
             return found
-        if isinstance(values, self._tensor_type):
+        if is_a(values, self._tensor_type):
             return {"config": "tensor", "tensor": self._shape(values)}
         return {"config": f"{type(values)}"}
 
@@ -308,10 +310,10 @@ class BaseMonitor:
         if self._is_struct_written or not self._struct:
             return
         self._is_struct_written = True
-        folder = os.path.join(output_base(), "module_struct", f"rank{self._rank}")
+        folder = _join(output_base(), "module_struct", f"rank{self._rank}")
         os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, "module_struct.json")
-        with open(path, "w", encoding="utf-8") as file:
+        path = _join(folder, "module_struct.json")
+        with _open(path, "w", encoding="utf-8") as file:
             json.dump(self._struct, file, indent=2)
         say(f"the structure of the model is in {path}; the training goes on, without figures")
 

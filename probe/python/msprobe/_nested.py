@@ -3,6 +3,11 @@
 from msprobe._values import items_of
 
 
+def is_a(value, kinds):
+    """isinstance() by the value's own type: a lazy object of the program may wake when it is asked for its class."""
+    return issubclass(type(value), kinds)
+
+
 def tensors_of(value, is_wanted):
     """Returns the wanted tensors, in order."""
     if is_wanted(value):

@@ -12,6 +12,7 @@ import os
 import torch
 
 from msprobe import _monitor, _probe
+from msprobe._nested import is_a
 
 
 def _qk(q, k, order):
@@ -27,7 +28,7 @@ def _qk(q, k, order):
 
 def attention(args, order):
     """Returns (entropy, largest probability) of causal attention, mean over rows."""
-    tensors = [a for a in args if isinstance(a, torch.Tensor)]
+    tensors = [a for a in args if is_a(a, torch.Tensor)]
     scores = _qk(tensors[0], tensors[1], order) if len(tensors) >= 2 else None
     if scores is None:
         return None
@@ -90,9 +91,9 @@ def router_weight(module):
 
 def router_logit(result):
     """Returns the mean entropy of a token's distribution over experts."""
-    if isinstance(result, (list, tuple)):
-        result = next((t for t in result if isinstance(t, torch.Tensor)), None)
-    if not isinstance(result, torch.Tensor) or result.dim() < 2 or result.numel() == 0:
+    if is_a(result, (list, tuple)):
+        result = next((t for t in result if is_a(t, torch.Tensor)), None)
+    if not is_a(result, torch.Tensor) or result.dim() < 2 or result.numel() == 0:
         return None
     gates = result.float().reshape(-1, result.shape[-1]).softmax(dim=-1)
     return ((-torch.nansum(gates * gates.log(), dim=-1).sum() / gates.shape[0]).item(),)

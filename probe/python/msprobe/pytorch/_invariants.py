@@ -25,6 +25,7 @@ import weakref
 import torch
 
 from msprobe import _monitor, _probe
+from msprobe._nested import is_a
 
 _SETTLED = 3  # steps after which the habits of a program are known
 _DROPPING = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._BatchNorm)
@@ -136,7 +137,7 @@ class Invariants:
             return
         if not module.training and self._drops and self._steps:
             self._breach("mode", "", "the model trains in evaluation mode, without dropout or batch statistics")
-        hashes = [_probe.sample(a) for a in args if isinstance(a, torch.Tensor)]
+        hashes = [_probe.sample(a) for a in args if is_a(a, torch.Tensor)]
         if hashes and self._batch is None:
             self._batch = tuple(h[0] for h in hashes if h is not None)
 

@@ -16,6 +16,7 @@ import torch
 from msprobe import _monitor, _probe
 from msprobe._monitor import (ACTV, ACTV_GRAD, EXP_AVG, EXP_AVG_SQ, GRAD_REDUCED, GRAD_UNREDUCED, OTHER,
                               PARAM_ORIGIN, PARAM_UPDATED, guarded, say, squashed)
+from msprobe._nested import is_a
 from msprobe.pytorch import _compilers, _features, _modules
 from msprobe.pytorch._invariants import Invariants
 from msprobe.pytorch._tensors import NO_HOOK, PICKLED_HOOK
@@ -176,7 +177,7 @@ def _places(values):
     """Returns the distinct tensors that want a gradient, and for each value its tensor's index or None."""
     tensors, places, known = [], [], {}
     for v in values:
-        if isinstance(v, _Tensor) and v.requires_grad and id(v) not in known:
+        if is_a(v, _Tensor) and v.requires_grad and id(v) not in known:
             places.append(len(tensors))
             known[id(v)] = v
             tensors.append(v)
@@ -474,8 +475,8 @@ class TrainerMon(_monitor.BaseMonitor):
             hook.number = self._groups
             self._groups += 1
         if module.training and not _is_recomputing() and not self.config["backward_only"]:
-            inputs = [v for v in args if isinstance(v, _Tensor)] + \
-                [v for v in kwargs.values() if isinstance(v, _Tensor)]
+            inputs = [v for v in args if is_a(v, _Tensor)] + \
+                [v for v in kwargs.values() if is_a(v, _Tensor)]
             if self.config["print_struct"]:
                 self._struct.setdefault(hook.name, {}).update(input=self._shapes(inputs), output=self._shapes(result))
             else:
@@ -486,7 +487,7 @@ class TrainerMon(_monitor.BaseMonitor):
             self._watch_back(hook, result, *began)
 
     def _watch_back(self, hook, result, edges, places, number):
-        values = result if isinstance(result, tuple) else (result,)
+        values = result if is_a(result, tuple) else (result,)
         results, places_out = _places(values)
         if results:
             sizes = None if edges or len(results) < 2 else (len(places), len(places_out))

@@ -51,6 +51,9 @@ class _Watch:
         self._parts = {}  # number of a module of a known model -> a weak reference
         self._is_over = False
 
+    def monitor(self):
+        return self
+
     def called(self, module, _when=None):
         if _fast_path.is_deciding():
             _fast_path.put_back()
@@ -67,13 +70,13 @@ class _Watch:
             self._parts[id(part)] = weakref.ref(part)
         self._monitors.append(_Watched(self._config, module))
 
-    @_monitor.guarded
+    @_monitor.surviving
     def stepping(self, optimizer, args, kwargs):
         for one in self._monitors:
             if one.follows(optimizer):
                 one._stepping(optimizer, args, kwargs)
 
-    @_monitor.guarded
+    @_monitor.surviving
     def stepped(self, optimizer, args, kwargs):
         for one in self._monitors:
             if one.follows(optimizer):

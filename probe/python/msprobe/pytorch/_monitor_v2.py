@@ -3,6 +3,7 @@
 import torch
 
 from msprobe import _monitor
+from msprobe._nested import is_a
 from msprobe.pytorch import _modules
 from msprobe.pytorch._monitor import _all_states, _Hook, _is_untouchable, _main_gradient, _owned, _Parameter, _places, _ranks
 
@@ -114,10 +115,10 @@ class Hooks:
                                   module.register_forward_hook(after)]
 
     def _put_all(self, name, values, scope, first=0):
-        if isinstance(values, _Tensor):
+        if is_a(values, _Tensor):
             values = (values,)
-        for value in values if isinstance(values, (list, tuple)) else ():
-            if isinstance(value, _Tensor):
+        for value in values if is_a(values, (list, tuple)) else ():
+            if is_a(value, _Tensor):
                 self._rows["module"].put(f"{name}.{first}", scope, value)
                 first += 1
         return first
@@ -141,7 +142,7 @@ class Hooks:
         began = hook.first.open.pop() if hook.first.open else None
         if began is None:
             return
-        results, places_out = _places(result if isinstance(result, tuple) else (result,))
+        results, places_out = _places(result if is_a(result, tuple) else (result,))
         if results:
             edges, places, number = began
             _modules.watch_call(_Backward, (self, hook.name), edges, places, results, places_out, number)
