@@ -275,6 +275,7 @@ static enum ms_rc add_value_suspect(struct source__judge *j, uint32_t i, struct 
 {
     const struct observe__node *n = &j->p->nodes.p[i];
     struct source__raw raw = source__raw_of(n, CMP_WHY_VALUE, SOURCE__NUM, log10(n->rho));
+    raw.may_read_other_order = source__may_read_other_order(j, i);
     bool is_across = j->p->cross && n->dir == PROBE_FORWARD;
     uint32_t leaf, bypassed = is_across ? source__bypassed_before(j->p, i, &leaf) : OBSERVE__NONE;
     if (bypassed == OBSERVE__NONE)

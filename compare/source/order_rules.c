@@ -18,15 +18,36 @@
 /* Statistics of permuted values may differ by their order of summation. */
 static const double slight = 1e-6;
 
+static const char *const movers[] = {
+    "roll",      "flip",         "fliplr",   "flipud",   "rot90",    "permute",
+    "transpose", "transpose_",   "swapaxes", "swapdims", "movedim",  "t",
+    "gather",    "index_select", "take",     "sort",     "randperm", "reverse",
+    "einsum",    "triu",         "tril",     "tile",     "repeat",   "repeat_interleave",
+    NULL};
+
 static bool moves_elements(const struct observe__part *p, const struct observe__node *n)
 {
-    static const char *const names[] = {
-        "roll",      "flip",         "fliplr",   "flipud",   "rot90",    "permute",
-        "transpose", "transpose_",   "swapaxes", "swapdims", "movedim",  "t",
-        "gather",    "index_select", "take",     "sort",     "randperm", "reverse",
-        "einsum",    "triu",         "tril",     "tile",     "repeat",   "repeat_interleave",
-        NULL};
-    return observe__is_named(p, n, names);
+    return observe__is_named(p, n, movers);
+}
+
+static bool is_alone(const struct observe__node *n)
+{
+    return n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
+}
+
+/* Tells whether one side runs an operator that moves elements where the other runs one that moves none, as a reshape in
+ * the place of a transpose. */
+static bool moves_on_one_side(const struct observe__part *p, const struct observe__node *n)
+{
+    bool moves[2] = {false, false};
+    if (is_alone(n) || !observe__is_other_operator(p, n))
+        return false;
+    for (unsigned side = 0; side < 2; side++) {
+        const struct ms_str path = probe_name_parse(observe__name(p, side, n->id[side])).path;
+        for (const char *const *m = movers; *m != NULL; m++)
+            moves[side] |= ms_str_is(probe_name_last(path), *m);
+    }
+    return moves[0] != moves[1];
 }
 
 /* Tells whether an operator of one side alone can change an order by taking a value apart or joining parts. */
@@ -113,7 +134,7 @@ static void step_back(struct way *w, uint32_t i)
 /* Returns a plain argument that differs between the sides, of an operator that moves elements. */
 static uint32_t other_argument(const struct observe__part *p, const struct observe__node *n)
 {
-    bool paired = n->id[0] != OBSERVE__NONE && n->id[1] != OBSERVE__NONE;
+    const bool paired = !is_alone(n);
     static const char *const pads[] = {"pad", NULL};
     bool moves = moves_elements(p, n) || observe__is_named(p, n, pads) ||
                  (p->ops.p[n->op].flags & OBSERVE__VIEW);
@@ -128,13 +149,15 @@ static uint32_t other_argument(const struct observe__part *p, const struct obser
 static void look_for_mover(struct way *w, uint32_t i)
 {
     const struct observe__node *n = &w->p->nodes.p[i];
-    bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
+    const bool alone = is_alone(n);
     if (w->mover != OBSERVE__NONE)
         return;
     w->scalar = !alone && n->kind == PROBE_NODE_API && !observe__is_other_operator(w->p, n)
                     ? other_argument(w->p, n)
                     : OBSERVE__NONE;
-    if (w->scalar != OBSERVE__NONE || (alone && (moves_elements(w->p, n) || joins_parts(w->p, n))))
+    if (w->scalar != OBSERVE__NONE ||
+        (alone && (moves_elements(w->p, n) || joins_parts(w->p, n))) ||
+        (n->kind == PROBE_NODE_API && moves_on_one_side(w->p, n)))
         w->mover = i;
 }
 
@@ -183,8 +206,7 @@ static uint32_t find_mover_before(const struct observe__part *p, uint32_t reader
 {
     for (uint32_t i = reader; i-- > 0;) {
         const struct observe__node *n = &p->nodes.p[i];
-        bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
-        if (alone && n->kind == PROBE_NODE_API && moves_elements(p, n))
+        if (is_alone(n) && n->kind == PROBE_NODE_API && moves_elements(p, n))
             return i;
     }
     return OBSERVE__NONE;
@@ -223,9 +245,58 @@ static uint32_t find_mask(const struct observe__part *p, uint32_t reader)
     float count = truths_of(p, &p->nodes.p[reader], 0);
     for (uint32_t i = reader; i-- > 0 && count > 0;) {
         const struct observe__node *n = &p->nodes.p[i];
-        bool alone = n->id[0] == OBSERVE__NONE || n->id[1] == OBSERVE__NONE;
         if (n->kind == PROBE_NODE_API && truths_of(p, n, OBSERVE__IS_OUT) == count)
-            return alone ? i : OBSERVE__NONE;
+            return is_alone(n) ? i : OBSERVE__NONE;
+    }
+    return OBSERVE__NONE;
+}
+
+/* Tells whether a leaf is a tensor of whole numbers or truth values on a side. */
+static bool is_whole(const struct observe__leaf *l, unsigned side)
+{
+    const enum ms_dtype type = (enum ms_dtype)l->dtype[side];
+    return l->row[side] != OBSERVE__NONE && l->count > 1 && ms_dtype_is_whole(type);
+}
+
+/* Tells whether an operator computes `count` whole numbers from others. A cast changes none. */
+static bool computes_whole(const struct observe__part *p, const struct observe__node *n,
+                           float count)
+{
+    bool reads = false, makes = false;
+    if (n->kind != PROBE_NODE_API || n->dir != PROBE_FORWARD ||
+        (p->ops.p[n->op].flags & OBSERVE__CAST))
+        return false;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct observe__leaf *l = &p->leaves.p[i];
+        const bool whole = is_whole(l, 0) || is_whole(l, 1);
+        reads |= whole && (l->flags & OBSERVE__IS_OUT) == 0;
+        makes |= whole && (l->flags & OBSERVE__IS_OUT) && l->count == count;
+    }
+    return reads && makes;
+}
+
+/* Returns the number of whole numbers that a node reads on both sides; 0: it reads none. */
+static float wholes_read(const struct observe__part *p, const struct observe__node *n)
+{
+    float most = 0;
+    for (uint32_t i = n->leaf; i < n->leaf + n->nleaf; i++) {
+        const struct observe__leaf *l = &p->leaves.p[i];
+        if ((l->flags & OBSERVE__IS_OUT) == 0 && is_whole(l, 0) && is_whole(l, 1))
+            most = fmaxf(most, l->count);
+    }
+    return most;
+}
+
+/* Returns the last operator of one side alone, or with another one in its place, that computes as many whole numbers as
+ * a node reads. Of whole numbers, as of the tokens that an expert takes, a dump holds only the largest and the smallest:
+ * neither shows who made them, nor that they differ. */
+static uint32_t find_whole(const struct observe__part *p, uint32_t reader)
+{
+    const float count = wholes_read(p, &p->nodes.p[reader]);
+    for (uint32_t i = reader; i-- > 0 && count > 0;) {
+        const struct observe__node *n = &p->nodes.p[i];
+        if (computes_whole(p, n, count) && (is_alone(n) || observe__is_other_operator(p, n)))
+            return i;
     }
     return OBSERVE__NONE;
 }
@@ -234,7 +305,7 @@ static struct source__raw raw_of_mover(const struct source__judge *j, const stru
 {
     const struct observe__node *n = &j->p->nodes.p[w->mover];
     enum cmp_why why = w->scalar != OBSERVE__NONE  ? CMP_WHY_SCALAR
-                       : n->id[0] == OBSERVE__NONE ? CMP_WHY_EXTRA
+                       : n->id[1] != OBSERVE__NONE ? CMP_WHY_EXTRA
                                                    : CMP_WHY_MISSING;
     struct source__raw raw = source__raw_of(n, why, SOURCE__NUM, 0);
     raw.leaf = w->scalar;
@@ -302,6 +373,27 @@ static uint32_t first_reader(const struct observe__part *p, uint32_t before, uin
         }
     }
     return OBSERVE__NONE;
+}
+
+/* Returns the nearest operator before a node that reads other data than this input, and the input: on the way to the
+ * node, else anywhere before it, because whole numbers have no way. OBSERVE__NONE: there is none. */
+static uint32_t find_other_data(const struct way *w, uint32_t reader, uint32_t data, uint32_t *leaf)
+{
+    uint32_t off = OBSERVE__NONE;
+    for (uint32_t i = reader; i-- > 0;) {
+        const struct observe__node *n = &w->p->nodes.p[i];
+        for (uint32_t k = n->leaf; n->kind == PROBE_NODE_API && k < n->leaf + n->nleaf; k++) {
+            const struct observe__leaf *l = &w->p->leaves.p[k];
+            if (!is_data(l) || l->value == w->p->leaves.p[data].value ||
+                (off != OBSERVE__NONE && !w->on[i]))
+                continue;
+            *leaf = k;
+            off = i;
+            if (w->on[i])
+                return i;
+        }
+    }
+    return off;
 }
 
 static bool is_marked(const bool *mark, const struct observe__leaf *l, uint32_t before)
@@ -474,8 +566,12 @@ static enum ms_rc add_others(struct source__judge *j, const struct way *w, uint3
     uint32_t leaf = w->leaf;
     uint32_t root =
         w->root == OBSERVE__NONE || w->root == reader ? first_reader(j->p, reader, &leaf) : w->root;
-    bool data = root != OBSERVE__NONE && root != blamed;
-    return data ? add_other(j, reader, root, leaf, err) : MS_OK;
+    if (root == OBSERVE__NONE)
+        return MS_OK;
+    uint32_t other_leaf = OBSERVE__NONE, other = find_other_data(w, reader, leaf, &other_leaf);
+    if (other != OBSERVE__NONE && other != blamed)
+        MS_TRY(add_other(j, reader, other, other_leaf, err));
+    return root != blamed ? add_other(j, reader, root, leaf, err) : MS_OK;
 }
 
 /* Tells whether a node reads a few numbers that no recorded operator made, which are in another order more often than a
@@ -557,6 +653,8 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     w.mover = find_mask(j->p, i);
     walk_back(&w, i);
     find_argument_before(&w, i);
+    if (w.mover == OBSERVE__NONE)
+        w.mover = find_whole(j->p, i);
     uint32_t leaf, first = first_reader(j->p, i, &leaf);
     if (first != OBSERVE__NONE && is_cut(j->p, i, leaf)) {
         w.root = first, w.leaf = leaf;
@@ -565,6 +663,13 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     enum ms_rc rc = blame_order(j, &w, i, err);
     ms_free(w.on);
     return rc;
+}
+
+bool source__may_read_other_order(const struct source__judge *j, uint32_t i)
+{
+    const size_t n = j->s->raws.n;
+    return n > 0 && j->s->raws.p[n - 1].is_other && j->s->raws.p[n - 1].reader == i &&
+           j->s->raws.p[n - 1].part == j->part;
 }
 
 /* ---- operands that changed places ------------------------------------------- */

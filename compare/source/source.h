@@ -86,7 +86,11 @@ struct cmp_suspect {
     double in, out, floor, factor;
     double
         certainty; /* probability that this is the mistake; those of all suspects sum up to less than 1 */
-    double score;        /* log10 of the factor; a constant of the rule where there is no factor */
+    double score; /* log10 of the factor; a constant of the rule where there is no factor */
+    /* another order of what the node reads, which statistics do not show, explains it as well */
+    bool may_read_other_order;
+    /* target node that may read values of this node's input in another order; MS_MAP_NONE: this is no such suspect */
+    uint32_t reader;
     size_t later;        /* number of later nodes that carry a difference on */
     size_t more;         /* number of other nodes that are suspects for the same reason */
     const char *pattern; /* "scaled by 2", "sign flipped", ...; NULL: unknown */
@@ -115,7 +119,8 @@ enum ms_rc cmp_source_find(struct cmp_source *s, struct ms_err *err) MS_MUST_USE
 size_t cmp_source_suspects(const struct cmp_source *s, const struct cmp_suspect **list);
 enum { CMP_UNDECIDED = 3 };
 /* Returns how many operators, at most CMP_UNDECIDED, should be dumped as tensors to decide, and sets *names
- * to them. 0: nothing differs, or suspect 1 is more likely right than wrong. */
+ * to them. 0: nothing differs, or suspect 1 is more likely right than wrong and reads no values that may be in another
+ * order. */
 size_t cmp_source_undecided(const struct cmp_source *s, const struct ms_str **names);
 /* Returns the number of notes: how the runs differ as a whole without a fault, such as another
  * precision or other initial parameters. */

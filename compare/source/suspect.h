@@ -15,7 +15,8 @@ struct source__raw {
     uint32_t seen;             /* the node whose values show the difference */
     uint8_t why, cls;
     bool forward;
-    bool is_other;    /* explains the reader as the suspect there does, and goes with it */
+    bool is_other;             /* explains the reader as the suspect there does, and goes with it */
+    bool may_read_other_order; /* another order of what the node reads explains it as well */
     bool is_parting;  /* the values of both sides part here, so all others come behind it */
     uint32_t instead; /* golden node in whose place the node runs, or OBSERVE__NONE */
     float s, in, out, floor, factor;

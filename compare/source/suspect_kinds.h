@@ -6,7 +6,8 @@
  * in, out, floor and factor are the fields of struct cmp_suspect; they are part of
  * every message of a suspect, so that a reader can check it. path names a tensor of
  * the node; maker and golden_maker are the nodes that wrote it (absent: no recorded
- * node), reader the node whose result shows that values have another order, e is the relative
+ * node), instead the golden node in whose place an operator runs, reader the node whose result
+ * shows that values have another order, e is the relative
  * difference of the tensor, here and there its texts on the target and golden side;
  * later is the number of later nodes that carry the difference on, more the number of other nodes
  * that are suspects for the same reason and not listed.
@@ -20,7 +21,7 @@
 #define CMP_SUSPECT_KINDS(X)                                                                       \
     X(suspect_flag, "exact later more?")                                                           \
     X(suspect_differs, "later more?")                                                              \
-    X(suspect_value, "measured out factor excuse in floor later more?")                            \
+    X(suspect_value, "measured out factor excuse in floor order? later more?")                     \
     X(suspect_norm, "norm factor out in later more?")                                              \
     X(suspect_precedent, "out later more?")                                                        \
     X(suspect_rounded, "out in later more?")                                                       \
@@ -28,7 +29,7 @@
     X(suspect_input, "path state? reader? in factor later more?")                                  \
     X(suspect_wiring, "path maker? golden_maker? e? later more?")                                  \
     X(suspect_missing, "effect? reader? path? maker? e? later more?")                              \
-    X(suspect_extra, "effect? reader? path? maker? e? later more?")                                \
+    X(suspect_extra, "instead? effect? reader? path? maker? e? later more?")                       \
     X(suspect_moved, "effect? reader? path? maker? e? later more?")                                \
     X(suspect_shape, "path here? there? out? in? later more?")                                     \
     X(suspect_dtype, "path here? there? out? in? later more?")                                     \

@@ -296,6 +296,8 @@ static enum ms_rc fill_suspect(struct cmp_source *s, const struct source__raw *r
                                 .floor = figures ? r->floor : NAN,
                                 .factor = known ? fmax(r->factor, 1) : NAN,
                                 .score = r->s,
+                                .may_read_other_order = r->may_read_other_order,
+                                .reader = r->is_other ? p->nodes.p[r->reader].id[1] : MS_MAP_NONE,
                                 .later = count_later(s, r),
                                 .more = more,
                                 .ranks = out->ranks,

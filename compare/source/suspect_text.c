@@ -62,6 +62,8 @@ static void say_value(struct ms_message *m, const struct observe__part *p,
     ms_message_str(m, "excuse", ms_str_of(excuse_of(n)));
     ms_message_f64(m, "in", s->in);
     ms_message_f64(m, "floor", s->floor);
+    if (s->may_read_other_order)
+        ms_message_i64(m, "order", 1);
 }
 
 /* Adds the node whose output shows that values have another order. */
@@ -81,7 +83,7 @@ static void say_root(struct ms_message *m, const struct observe__part *p,
     ms_message_str(m, "path", path_of(p, r->leaf));
     say_reader(m, p, r);
     if (r->reader != OBSERVE__NONE)
-        ms_message_str(m, "state", MS_STR("order"));
+        ms_message_str(m, "state", r->is_other ? MS_STR("maybe") : MS_STR("order"));
     else if (p->leaves.p[r->leaf].flags & OBSERVE__FLAGGED)
         ms_message_str(m, "state", MS_STR("flag"));
     else if (p->mode == PROBE_MODE_MD5)
@@ -94,7 +96,7 @@ static void say_root(struct ms_message *m, const struct observe__part *p,
 static void say_maker(struct ms_message *m, const char *name, const struct observe__part *p,
                       unsigned side, uint32_t node)
 {
-    if (node != OBSERVE__NONE)
+    if (node != OBSERVE__NONE && p->nodes.p[node].id[side] != OBSERVE__NONE)
         ms_message_str(m, name, observe__name(p, side, p->nodes.p[node].id[side]));
 }
 
@@ -119,6 +121,8 @@ static void say_structure(struct ms_message *m, const struct observe__part *p,
         return;
     }
     say_reader(m, p, r);
+    if (r->why == CMP_WHY_EXTRA)
+        say_maker(m, "instead", p, 0, r->node);
     if (r->leaf == OBSERVE__NONE) {
         say_border(m, p, r);
         return;

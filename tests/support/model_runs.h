@@ -206,6 +206,12 @@ static inline struct run trained(unsigned steps)
     return r;
 }
 
+static inline void insert_call(struct run *r, unsigned at, struct call call)
+{
+    memmove(&r->call[at + 1], &r->call[at], (CALLS - at - 1) * sizeof r->call[0]);
+    r->call[at] = call;
+}
+
 static inline void remove_call(struct run *r, unsigned at)
 {
     memmove(&r->call[at], &r->call[at + 1], (CALLS - at - 1) * sizeof r->call[0]);

@@ -209,11 +209,14 @@
     "{state?flag=has NaN or inf on one side alone|md5=has another checksum|"                       \
     "order=has its values in another order: statistics agree, but {reader} makes other values of " \
     "them|"                                                                                        \
+    "maybe=may have its values in another order: statistics agree, but {reader} makes other "      \
+    "values of them|"                                                                              \
     "differs by {in:error}, {factor:factor} × " times "}"
-#define STATE_ZH(times)                                                                                                 \
-    "{state?flag=仅一侧有 NaN 或 inf|md5=校验和不同|"                                                         \
-    "order=的元素顺序不同：统计量一致，但 {reader} 的结果不同|相差 {in:error}，{factor:factor} " \
-    "× " times "}"
+#define STATE_ZH(times)                                                                            \
+    "{state?flag=仅一侧有 NaN 或 inf|md5=校验和不同|"                                    \
+    "order=的元素顺序不同：统计量一致，但 {reader} 的结果不同|"                \
+    "maybe=的元素顺序可能不同：统计量一致，但 {reader} 的结果不同|"          \
+    "相差 {in:error}，{factor:factor} × " times "}"
 #define EFFECT_EN                                                                                  \
     "{out?=; no effect on values is seen|; its output differs by {out:error}, " INPUTS_EN "}"
 #define EFFECT_ZH "{out?=；未见对数值的影响|；其输出相差 {out:error}，" INPUTS_ZH "}"
@@ -246,10 +249,14 @@
     X(suspect_value,                                                                                                    \
       "introduces {measured?1=relL2|a relative difference of} {out:error}, {factor:factor} × "                         \
       "what {excuse?inputs=its inputs explain|noise=the noise of this pair explains|"                                   \
-      "{excuse} rounding explains}; " INPUTS_EN ", the floor is {floor:error}" LATER_EN,                                \
+      "{excuse} rounding explains}; " INPUTS_EN                                                                         \
+      ", the floor is {floor:error}{order?=|; statistics do not tell "                                                  \
+      "whether it computes otherwise or what it reads is in another order}" LATER_EN,                                   \
       "引入{measured?1= relL2|相对差异} {out:error}，为 {factor:factor} × "                                    \
       "{excuse?inputs=其输入可解释的量|noise=这对数据的噪声可解释的量|{excuse} "                    \
-      "舍入可解释的量}；" INPUTS_ZH "，下限为 {floor:error}" LATER_ZH)                                                  \
+      "舍入可解释的量}；" INPUTS_ZH                                                                                     \
+      "，下限为 {floor:error}{order?=|；统计量无法区分是它的计算不同，"                             \
+      "还是其输入的元素顺序不同}" LATER_ZH)                                                                             \
     X(suspect_norm,                                                                                                     \
       "introduces a change of the output's norm by {norm:error}, {factor:factor} × what this "                         \
       "pair shows elsewhere; single elements differ by {out:error}, which hides it; " INPUTS_EN                         \
@@ -281,8 +288,9 @@
       "{golden_maker?=dump 之外|{golden_maker}}[，相差 {e:error}]" LATER_ZH)                                            \
     X(suspect_missing, "is missing from the target" BEHIND_EN LATER_EN,                                                 \
       "在目标侧不存在" BEHIND_ZH LATER_ZH)                                                                              \
-    X(suspect_extra, "exists in the target only" BEHIND_EN LATER_EN,                                                    \
-      "仅目标侧有" BEHIND_ZH LATER_ZH)                                                                                  \
+    X(suspect_extra,                                                                                                    \
+      "{instead?=exists in the target only|runs in the place of {instead}}" BEHIND_EN LATER_EN,                         \
+      "{instead?=仅目标侧有|在 {instead} 的位置执行}" BEHIND_ZH LATER_ZH)                                               \
     X(suspect_moved, "runs at another position than on the golden side" BEHIND_EN LATER_EN,                             \
       "执行位置与标杆侧不同" BEHIND_ZH LATER_ZH)                                                                        \
     X(suspect_shape, "{path} has another shape: " SIDES_EN EFFECT_EN LATER_EN,                                          \

@@ -177,6 +177,28 @@ START_TEST(what_is_more_often_wrong_than_right_says_what_would_decide)
 }
 END_TEST
 
+/* Suspect 1 is right more often than not, and tensors of what may be in another order would still decide. */
+START_TEST(what_may_be_in_another_order_would_decide)
+{
+    struct hand h;
+    const struct ms_str *names;
+    set_up(&h, PROBE_MODE_SUMMARY);
+    add(&h, CMP_WHY_VALUE, 4, 3);
+    add(&h, CMP_WHY_INPUT, 1, 1);
+    add(&h, CMP_WHY_VALUE, 4, 4);
+    h.list[1].reader = 3;
+    h.list[2].reader = MS_MAP_NONE;
+    source__rate_suspects(&h.source);
+    ck_assert_uint_eq(h.source.nundecided, 0);
+    h.list[0].may_read_other_order = true;
+    source__rate_suspects(&h.source);
+    ck_assert_double_gt(h.list[0].certainty, 0.6);
+    ck_assert_double_lt(h.list[0].certainty, certainty_of(PROBE_MODE_SUMMARY, CMP_WHY_VALUE, 4));
+    ck_assert_uint_eq(cmp_source_undecided(&h.source, &names), 2);
+    ck_assert(ms_str_is(names[0], "D") && ms_str_is(names[1], "B"));
+}
+END_TEST
+
 /* Nothing decides better than tensors do. */
 START_TEST(tensors_decide)
 {
@@ -192,4 +214,5 @@ END_TEST
 TEST_MAIN("certainty", evidence_decides, a_difference_that_ends_is_less_sure,
           a_small_difference_of_two_programs_counts_as_any, what_a_level_records_decides,
           all_sum_up_to_less_than_one, what_is_hardly_ever_right_accuses_nobody,
-          what_is_more_often_wrong_than_right_says_what_would_decide, tensors_decide)
+          what_is_more_often_wrong_than_right_says_what_would_decide,
+          what_may_be_in_another_order_would_decide, tensors_decide)

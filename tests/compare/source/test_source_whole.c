@@ -368,12 +368,6 @@ END_TEST
 
 /* ---- what only seems to agree, or to differ ------------------------------------ */
 
-static void insert_call(struct run *r, unsigned at, struct call call)
-{
-    memmove(&r->call[at + 1], &r->call[at], (CALLS - at - 1) * sizeof r->call[0]);
-    r->call[at] = call;
-}
-
 /* An assignment returns nothing; what it overwrites may be memory that was never written. */
 START_TEST(memory_that_an_assignment_overwrites_is_no_input)
 {
