@@ -98,13 +98,6 @@ static enum ms_rc print_json(const char *db, const struct mstx_import_result *r,
     return ms_jprint_end(&w, MS_OK, err);
 }
 
-/* ---- progress ------------------------------------------------------------------- */
-
-static void print_progress(void *ctx, double done)
-{
-    ms_progress_show(ctx, &(struct ms_pace){.share = done});
-}
-
 /* ---- the command ------------------------------------------------------------------ */
 
 static enum ms_rc check_limit(double seconds, struct ms_err *err)
@@ -171,8 +164,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .more_n = a->path.n - 1,
         .rank_from = a->rank_from,
         .threads = threads(),
-        .progress = is_first ? print_progress : NULL,
-        .ctx = &bar,
+        .bar = is_first ? &bar : NULL,
     };
     int64_t start = ms_clock_ns();
     enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);
