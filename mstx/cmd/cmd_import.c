@@ -74,6 +74,10 @@ static void print_result(const char *db, const struct mstx_import_result *r, int
     if (r->dropped != 0)
         printf("  %" PRIu64 " record%s dropped while recording\n", r->dropped,
                r->dropped == 1 ? " was" : "s were");
+    if (r->repeated != 0)
+        printf("  %" PRIu64 " trace%s of a rank that another trace has, too; if they are of two "
+               "runs, import each alone\n",
+               r->repeated, r->repeated == 1 ? " is" : "s are");
     if (r->problems != 0)
         printf("  %" PRIu64 " problem%s; see 'msprobe report'\n", r->problems, s_of(r->problems));
 }

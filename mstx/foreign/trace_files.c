@@ -201,7 +201,10 @@ static void note_twice(struct mstx_trace_ranks *all, const char *path, int32_t r
     char text[96];
     if (rank < 0 || !has_rank(all, rank))
         return;
-    snprintf(text, sizeof text, "rank %d has another trace too", (int)rank);
+    all->repeated++;
+    snprintf(text, sizeof text,
+             "rank %d has another trace too; if they are of two runs, import each alone",
+             (int)rank);
     mstx__writer_problem(all->w, path, text);
 }
 
@@ -314,6 +317,7 @@ enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *r
     if (rc == MS_OK)
         rc = read_all(&r, paths, n, err);
     result->files = r.all.files;
+    result->repeated = r.all.repeated;
     mstx__trace_ranks_free(&r.all);
     if (rank_from != NULL)
         regfree(&by);

@@ -28,6 +28,7 @@ struct mstx_trace_ranks {
     struct mstx_trace_clocks clocks;
     uint64_t calls;
     uint64_t files;
+    uint64_t repeated;          /* traces of ranks that another trace has, too */
     struct ms_progress *bar;    /* shows how much has been read; NULL: nothing does */
     uint64_t bytes_read, bytes; /* of the files before the current one, and of all */
     int32_t world;              /* the most ranks that a trace says the job has; 0: none says */

@@ -13,6 +13,7 @@
 
 struct mstx_import_result {
     uint64_t files, records, events, unfinished, dropped, problems;
+    uint64_t repeated; /* traces of ranks that another trace has, too */
     uint32_t processes, ranks, tracks;
     int64_t start_ns, end_ns;
     uint64_t bytes; /* size of run.db */
