@@ -56,8 +56,10 @@ static int by_weight(const void *p, const void *q)
 
 static enum ms_rc check_places(struct self__ctx *c, uint32_t from, uint32_t to, struct ms_err *err)
 {
-    for (uint32_t i = from; i < to; i++)
+    for (uint32_t i = from; i < to; i++) {
+        ms_progress_part(c->bar, i - from, to - from, MS_PACE_DUMPS);
         MS_TRY(check_place(c, i, err));
+    }
     return MS_OK;
 }
 
@@ -88,10 +90,12 @@ static enum ms_rc check_all(struct self__ctx *c, const char *path, struct ms_par
 }
 
 enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
-                          struct ms_pool *pool, struct ms_par *par, struct ms_err *err)
+                          struct ms_pool *pool, struct ms_par *par, struct ms_progress *bar,
+                          struct ms_err *err)
 {
     *s = (struct self_check){.arena = NULL};
-    struct self__ctx c = {.s = s, .flags = flags, .pool = pool, .text = {.max = TEXT_MAX}};
+    struct self__ctx c = {
+        .s = s, .flags = flags, .pool = pool, .bar = bar, .text = {.max = TEXT_MAX}};
     enum ms_rc rc = check_all(&c, path, par, err);
     ms_vec_free(&c.facts);
     ms_map_free(&c.names);

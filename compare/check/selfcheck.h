@@ -16,6 +16,7 @@
 #define COMPARE_CHECK_SELFCHECK_H
 
 #include "probe/base/par.h"
+#include "probe/base/progress.h"
 #include "probe/dump/dump.h"
 #include "probe/dump/find.h"
 
@@ -58,10 +59,12 @@ struct self_check {
 };
 
 /* Checks all dumps under a path, opened with flags (PROBE_OPEN_TOLERANT). A dump that cannot be
- * read is listed in failures; an error means that none could be read. pool and par may be NULL. The
- * processes of par share the dumps, and process 0 gets the result. */
+ * read is listed in failures; an error means that none could be read. pool, par and bar,
+ * which shows how far it is, may be NULL. The processes of par share the dumps, and process 0 gets the
+ * result. */
 enum ms_rc self_check_run(struct self_check *s, const char *path, unsigned flags,
-                          struct ms_pool *pool, struct ms_par *par, struct ms_err *err) MS_MUST_USE;
+                          struct ms_pool *pool, struct ms_par *par, struct ms_progress *bar,
+                          struct ms_err *err) MS_MUST_USE;
 void self_check_free(struct self_check *s);
 
 #endif

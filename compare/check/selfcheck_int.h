@@ -34,6 +34,7 @@ struct self__ctx {
     struct self_check *s;
     unsigned flags; /* for opening dumps */
     struct ms_pool *pool;
+    struct ms_progress *bar; /* NULL: silent */
     MS_VEC(struct self__fact) facts;
     struct ms_map names; /* keys and classes */
     struct ms_buf text;

@@ -41,7 +41,10 @@ static enum ms_rc check(const struct args *a, struct self_check *s, struct ms_er
     struct ms_pool *pool;
     MS_TRY(ms_pool_new(&pool, (unsigned)ms_globals.threads, err));
     unsigned flags = a->tolerant ? PROBE_OPEN_TOLERANT : 0;
-    enum ms_rc rc = self_check_run(s, a->paths.items[0], flags, pool, ms_globals.par, err);
+    struct ms_progress bar = {.what = "checking"};
+    enum ms_rc rc = self_check_run(s, a->paths.items[0], flags, pool, ms_globals.par,
+                                   ms_par_rank(ms_globals.par) == 0 ? &bar : NULL, err);
+    ms_progress_end(&bar);
     ms_pool_free(pool);
     return rc;
 }

@@ -60,7 +60,7 @@ static const struct ms_opt opts[] = {
 
 static bool show_progress(void *ctx, size_t done, size_t all)
 {
-    ms_progress_show(ctx, &(struct ms_pace){.share = all != 0 ? (double)done / (double)all : 1});
+    ms_progress_part(ctx, done, all, MS_PACE_WEIGHTS);
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include "compare/cmd/show_judge.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 extern const struct ms_cmd compare_cmd_judge;
 
@@ -37,11 +38,15 @@ struct output {
     size_t count[BLAME_VERDICTS], shown;
 };
 
+static struct ms_progress bar = {.what = "computing again"};
+
 /* With --all, operators on which both sides agree are only counted. */
 static void show(struct output *o, const struct blame_pick *pick, const struct blame *b)
 {
     const bool quiet = o->a->all && (b->verdict == BLAME_NEITHER || b->verdict == BLAME_INPUTS);
     o->count[b->verdict]++;
+    if (!quiet)
+        ms_progress_end(&bar);
     if (o->a->format == MS_FORMAT_JSON)
         judge_show_json(&o->w, pick, b);
     else if (!quiet && (o->a->most == 0 || !o->a->all || o->shown++ < (size_t)o->a->most))
@@ -55,10 +60,12 @@ static enum ms_rc judge_all(struct output *o, const struct blame_picks *picks, s
         return ms_no_memory(err);
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; rc == MS_OK && i < picks->list.n; i++) {
+        ms_progress_part(&bar, i, picks->list.n, MS_PACE_OPERATORS);
         rc = blame_judge_pick(&picks->list.p[i], b, (size_t)o->a->memory << 30, err);
         if (rc == MS_OK)
             show(o, &picks->list.p[i], b);
     }
+    ms_progress_end(&bar);
     ms_free(b);
     return rc;
 }

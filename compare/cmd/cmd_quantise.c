@@ -4,6 +4,7 @@
  */
 #include "compare/cmd/show_quantise.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 extern const struct ms_cmd compare_cmd_quantise;
 
@@ -106,8 +107,10 @@ static enum ms_rc survey(const struct args *a, struct ms_err *err)
     struct quant_plan plan;
     struct quant_survey s;
     MS_TRY(make_plan(a, &plan, err));
-    MS_TRY(quant_survey_run(&s, a->path.items[0], &plan, err));
-    enum ms_rc rc = MS_OK;
+    struct ms_progress bar = {.what = "quantising"};
+    enum ms_rc rc = quant_survey_run(&s, a->path.items[0], &plan, &bar, err);
+    ms_progress_end(&bar);
+    MS_TRY(rc);
     if (a->format == MS_FORMAT_JSON)
         rc = quantise_show_survey_json(&s, &plan, err);
     else
@@ -119,8 +122,10 @@ static enum ms_rc survey(const struct args *a, struct ms_err *err)
 static enum ms_rc compare(const struct args *a, bool *found, struct ms_err *err)
 {
     struct quant_comparison c;
-    MS_TRY(quant_compare(&c, a->path.items[0], a->against, err));
-    enum ms_rc rc = MS_OK;
+    struct ms_progress bar = {.what = "comparing"};
+    enum ms_rc rc = quant_compare(&c, a->path.items[0], a->against, &bar, err);
+    ms_progress_end(&bar);
+    MS_TRY(rc);
     if (a->format == MS_FORMAT_JSON)
         rc = quantise_show_comparison_json(&c, err);
     else

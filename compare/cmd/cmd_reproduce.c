@@ -7,6 +7,7 @@
 #include "compare/reproduce/reproduce.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 
 #include <stdio.h>
 
@@ -42,12 +43,15 @@ static enum ms_rc first_that_errs(const struct args *a, struct blame_picks *pick
 {
     struct blame *b = ms_alloc(sizeof *b);
     enum ms_rc rc = b != NULL ? MS_OK : ms_no_memory(err);
+    struct ms_progress bar = {.what = "computing again"};
     bool errs = false;
     for (size_t i = 0; rc == MS_OK && !errs && i < picks->list.n; i++) {
+        ms_progress_part(&bar, i, picks->list.n, MS_PACE_OPERATORS);
         rc = blame_judge_pick(&picks->list.p[i], b, (size_t)a->memory << 30, err);
         errs = rc == MS_OK && b->target.state == BLAME_ERRS;
         *found = i;
     }
+    ms_progress_end(&bar);
     ms_free(b);
     if (rc == MS_OK && !errs)
         return ms_fail(err, MS_E_NOTFOUND, "%s: no result is beyond its bound; name an operator",

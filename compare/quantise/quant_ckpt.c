@@ -48,9 +48,10 @@ static bool is_weight(const struct probe_ckpt_entry *e)
 }
 
 static enum ms_rc each_weight(const struct probe_ckpt *c, quant_weight_fn *fn, void *ctx,
-                              struct ms_err *err)
+                              struct ms_progress *bar, struct ms_err *err)
 {
     for (size_t i = 0; i < probe_ckpt_count(c); i++) {
+        ms_progress_part(bar, i, probe_ckpt_count(c), MS_PACE_WEIGHTS);
         const struct probe_ckpt_entry *e = probe_ckpt_entry(c, i);
         struct quant_values v = {0};
         if (!is_weight(e))
@@ -75,12 +76,13 @@ enum ms_rc quant_ckpt_open(struct probe_ckpt **c, const char *path, struct ms_er
     return rc;
 }
 
-enum ms_rc quant_each_weight(const char *path, quant_weight_fn *fn, void *ctx, struct ms_err *err)
+enum ms_rc quant_each_weight(const char *path, quant_weight_fn *fn, void *ctx,
+                             struct ms_progress *bar, struct ms_err *err)
 {
     struct probe_ckpt *c;
     MS_TRY(quant_ckpt_open(&c, path, err));
     ms_mapsafe_begin();
-    enum ms_rc rc = each_weight(c, fn, ctx, err);
+    enum ms_rc rc = each_weight(c, fn, ctx, bar, err);
     if (ms_mapsafe_end() && rc == MS_OK)
         rc = ms_fail(err, MS_E_IO, "%s: became shorter while it was read", path);
     probe_ckpt_close(c);

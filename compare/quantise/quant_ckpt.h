@@ -20,11 +20,12 @@
 
 /* Opens a checkpoint; an error says that a dump would do, too. */
 enum ms_rc quant_ckpt_open(struct probe_ckpt **c, const char *path, struct ms_err *err) MS_MUST_USE;
-/* Calls a function with each weight of two dimensions or more that is stored as floats. */
+/* Calls a function with each weight of two dimensions or more that is stored as floats. bar shows how far it is;
+ * NULL: nothing does. */
 typedef enum ms_rc quant_weight_fn(void *ctx, const struct probe_ckpt_entry *e,
                                    const struct quant_values *v, struct ms_err *err);
 enum ms_rc quant_each_weight(const char *path, quant_weight_fn *fn, void *ctx,
-                             struct ms_err *err) MS_MUST_USE;
+                             struct ms_progress *bar, struct ms_err *err) MS_MUST_USE;
 
 /* Reads the elements of an entry as floats. */
 enum ms_rc quant_ckpt_load(const struct probe_ckpt *c, const struct probe_ckpt_entry *e,

@@ -26,6 +26,7 @@ struct pairing {
     const struct quant_run *t, *g;
     int64_t step, rank;
     struct traces *traces;
+    struct quant_watch *watch;
 };
 
 /* The tensors of a pair of layers. */
@@ -288,6 +289,7 @@ static enum ms_rc compare_layers(const struct pairing *p, const uint32_t *golden
                                  struct ms_err *err)
 {
     for (size_t i = 0; i < p->t->layers.n; i++) {
+        quant_watch_layer(p->watch, i, p->t->layers.n);
         if (golden_of[i] == MS_MAP_NONE)
             p->c->unmatched[0]++;
         else
@@ -332,14 +334,15 @@ static enum ms_rc explain_run(struct quant_comparison *c, const struct traces *t
 }
 
 static enum ms_rc compare_places(struct quant_comparison *c, const struct probe_place *t,
-                                 const struct probe_place *g, struct ms_err *err)
+                                 const struct probe_place *g, struct quant_watch *watch,
+                                 struct ms_err *err)
 {
     struct quant_run runs[2];
     MS_TRY(quant_run_open(&runs[0], t, err));
     enum ms_rc rc = quant_run_open(&runs[1], g, err);
     if (rc == MS_OK) {
         struct traces traces = {0};
-        const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank, &traces};
+        const struct pairing p = {c, &runs[0], &runs[1], t->step, t->rank, &traces, watch};
         rc = compare_runs(&p, err);
         if (rc == MS_OK)
             rc = trace_result(&p, err);
@@ -368,7 +371,7 @@ static const struct probe_place *partner(const struct probe_places *all, size_t 
 }
 
 static enum ms_rc compare_dumps(struct quant_comparison *c, const char *target, const char *golden,
-                                struct ms_err *err)
+                                struct ms_progress *bar, struct ms_err *err)
 {
     struct probe_places t, g;
     size_t pairs = 0;
@@ -378,12 +381,14 @@ static enum ms_rc compare_dumps(struct quant_comparison *c, const char *target, 
         probe_places_free(&t);
         return rc;
     }
+    struct quant_watch watch = {.bar = bar, .dumps = t.list.n};
     for (size_t i = 0; rc == MS_OK && i < t.list.n; i++) {
         const struct probe_place *other = partner(&g, t.list.n, &t.list.p[i]);
         if (other == NULL)
             continue;
         pairs++;
-        rc = compare_places(c, &t.list.p[i], other, err);
+        watch.dump = i;
+        rc = compare_places(c, &t.list.p[i], other, &watch, err);
     }
     if (rc == MS_OK && pairs == 0)
         rc = ms_fail(err, MS_E_NOTFOUND, "%s: no rank and step that %s has, too", target, golden);
@@ -467,13 +472,13 @@ static enum ms_rc conclude(struct quant_comparison *c, struct ms_err *err)
 }
 
 enum ms_rc quant_compare(struct quant_comparison *c, const char *target, const char *golden,
-                         struct ms_err *err)
+                         struct ms_progress *bar, struct ms_err *err)
 {
     *c = (struct quant_comparison){.arena = ms_arena_new(NAMES_MAX)};
     if (c->arena == NULL)
         return ms_no_memory(err);
-    enum ms_rc rc = quant_is_dump(target) ? compare_dumps(c, target, golden, err)
-                                          : quant__checkpoints(c, target, golden, err);
+    enum ms_rc rc = quant_is_dump(target) ? compare_dumps(c, target, golden, bar, err)
+                                          : quant__checkpoints(c, target, golden, bar, err);
     if (rc == MS_OK)
         rc = conclude(c, err);
     if (rc != MS_OK)

@@ -48,9 +48,9 @@ struct quant_comparison {
     struct ms_arena *arena;
 };
 
-/* Compares the dumps or checkpoints under two paths. */
+/* Compares the dumps or checkpoints under two paths. bar shows how far it is; NULL: nothing does. */
 enum ms_rc quant_compare(struct quant_comparison *c, const char *target, const char *golden,
-                         struct ms_err *err) MS_MUST_USE;
+                         struct ms_progress *bar, struct ms_err *err) MS_MUST_USE;
 void quant_comparison_free(struct quant_comparison *c);
 
 /* Adds a tensor that has been judged; its names are copied. For the files of this room. */
@@ -61,6 +61,6 @@ struct quant_table quant__fold(const float *v, const uint64_t *shape, uint32_t n
                                enum ms_dtype dtype, bool is_weight);
 /* Compares two checkpoints. */
 enum ms_rc quant__checkpoints(struct quant_comparison *c, const char *target, const char *golden,
-                              struct ms_err *err) MS_MUST_USE;
+                              struct ms_progress *bar, struct ms_err *err) MS_MUST_USE;
 
 #endif

@@ -301,6 +301,14 @@ void quant_run_close(struct quant_run *r)
     *r = (struct quant_run){0};
 }
 
+void quant_watch_layer(struct quant_watch *w, size_t done, size_t all)
+{
+    const double share = ((double)w->dump + (double)done / (double)all) / (double)w->dumps;
+    if (w->bar != NULL)
+        ms_progress_show(w->bar, &(struct ms_pace){share, w->layers, MS_PACE_LAYERS});
+    w->layers++;
+}
+
 /* ---- values ------------------------------------------------------------------------- */
 
 void quant_to_floats(enum ms_dtype t, const void *p, size_t n, float *out)

@@ -13,6 +13,7 @@
 #ifndef COMPARE_QUANTISE_QUANT_RUN_H
 #define COMPARE_QUANTISE_QUANT_RUN_H
 
+#include "probe/base/progress.h"
 #include "probe/base/vec.h"
 #include "probe/dump/dump.h"
 #include "probe/dump/find.h"
@@ -57,6 +58,15 @@ bool quant_is_dump(const char *path);
 enum ms_rc quant_run_open(struct quant_run *r, const struct probe_place *place,
                           struct ms_err *err) MS_MUST_USE;
 void quant_run_close(struct quant_run *r);
+
+/* What is told of a work on the layers of several dumps. */
+struct quant_watch {
+    struct ms_progress *bar; /* NULL: silent */
+    size_t dump, dumps;      /* the current one, and how many there are */
+    uint64_t layers;         /* done, of all dumps */
+};
+/* Shows that `done` of all layers of the current dump are done. */
+void quant_watch_layer(struct quant_watch *w, size_t done, size_t all);
 
 /* The elements of a tensor as float32 in C order. */
 struct quant_values {

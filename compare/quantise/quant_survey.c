@@ -17,6 +17,7 @@ struct surveying {
     struct quant_survey *s;
     const struct quant_plan *plan;
     int64_t step, rank;
+    struct quant_watch watch;
 };
 
 /* Adds a loss to the sums of all. */
@@ -175,8 +176,10 @@ static enum ms_rc survey_place(struct surveying *s, const struct probe_place *pl
     s->rank = place->rank;
     MS_TRY(quant_run_open(&r, place, err));
     enum ms_rc rc = MS_OK;
-    for (size_t i = 0; rc == MS_OK && i < r.layers.n; i++)
+    for (size_t i = 0; rc == MS_OK && i < r.layers.n; i++) {
+        quant_watch_layer(&s->watch, i, r.layers.n);
         rc = survey_layer(s, &r, &r.layers.p[i], err);
+    }
     quant_run_close(&r);
     return rc;
 }
@@ -186,8 +189,11 @@ static enum ms_rc survey_dumps(struct surveying *s, const char *path, struct ms_
     struct probe_places places;
     MS_TRY(probe_find(&places, path, err));
     enum ms_rc rc = MS_OK;
-    for (size_t i = 0; rc == MS_OK && i < places.list.n; i++)
+    s->watch.dumps = places.list.n;
+    for (size_t i = 0; rc == MS_OK && i < places.list.n; i++) {
+        s->watch.dump = i;
         rc = survey_place(s, &places.list.p[i], err);
+    }
     probe_places_free(&places);
     return rc;
 }
@@ -227,14 +233,14 @@ static int order_rows(const void *pa, const void *pb)
 }
 
 enum ms_rc quant_survey_run(struct quant_survey *s, const char *path, const struct quant_plan *plan,
-                            struct ms_err *err)
+                            struct ms_progress *bar, struct ms_err *err)
 {
-    struct surveying w = {.s = s, .plan = plan, .step = -1, .rank = -1};
+    struct surveying w = {.s = s, .plan = plan, .step = -1, .rank = -1, .watch = {.bar = bar}};
     *s = (struct quant_survey){.arena = ms_arena_new(NAMES_MAX)};
     if (s->arena == NULL)
         return ms_no_memory(err);
     enum ms_rc rc = quant_is_dump(path) ? survey_dumps(&w, path, err)
-                                        : quant_each_weight(path, survey_weight, &w, err);
+                                        : quant_each_weight(path, survey_weight, &w, bar, err);
     if (rc == MS_OK && s->rows.n == 0)
         rc = ms_fail(err, MS_E_NOTFOUND,
                      "%s: no layer with tensor files; record with task \"tensor\", or give a "

@@ -34,9 +34,9 @@ struct quant_survey {
     struct ms_arena *arena;
 };
 
-/* Reads every dump, or the checkpoint, at a path. */
+/* Reads every dump, or the checkpoint, at a path. bar shows how far it is; NULL: nothing does. */
 enum ms_rc quant_survey_run(struct quant_survey *s, const char *path, const struct quant_plan *plan,
-                            struct ms_err *err) MS_MUST_USE;
+                            struct ms_progress *bar, struct ms_err *err) MS_MUST_USE;
 void quant_survey_free(struct quant_survey *s);
 /* Returns what a row is sorted by: the SQNR of the product, else of the worse operand. */
 double quant_survey_sqnr(const struct quant_survey_row *r);

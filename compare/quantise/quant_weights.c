@@ -34,12 +34,12 @@ static enum ms_rc judge_weight(void *ctx, const struct probe_ckpt_entry *e,
 }
 
 enum ms_rc quant__checkpoints(struct quant_comparison *c, const char *target, const char *golden,
-                              struct ms_err *err)
+                              struct ms_progress *bar, struct ms_err *err)
 {
     struct probe_ckpt *t;
     MS_TRY(quant_ckpt_open(&t, target, err));
     struct checkpoints s = {c, t};
-    enum ms_rc rc = quant_each_weight(golden, judge_weight, &s, err);
+    enum ms_rc rc = quant_each_weight(golden, judge_weight, &s, bar, err);
     probe_ckpt_close(t);
     return rc;
 }

@@ -61,7 +61,7 @@ extern const struct ms_cmd mstx_cmd_cluster;
 static void show_progress(size_t done, size_t all)
 {
     static struct ms_progress bar = {.what = "reading ranks"};
-    ms_progress_show(&bar, &(struct ms_pace){.share = all != 0 ? (double)done / (double)all : 1});
+    ms_progress_part(&bar, done, all, MS_PACE_RANKS);
 }
 
 /* What is printed while the recipe runs, or gathered for JSON: the paths that were written, and the answer. */

@@ -74,6 +74,10 @@ static void print_result(const char *db, const struct mstx_import_result *r, int
     if (r->dropped != 0)
         printf("  %" PRIu64 " record%s dropped while recording\n", r->dropped,
                r->dropped == 1 ? " was" : "s were");
+    if (r->repeated != 0)
+        printf("  %" PRIu64 " trace%s of a rank that another trace has, too; if they are of two "
+               "runs, import each alone\n",
+               r->repeated, r->repeated == 1 ? " is" : "s are");
     if (r->problems != 0)
         printf("  %" PRIu64 " problem%s; see 'msprobe report'\n", r->problems, s_of(r->problems));
 }
@@ -96,13 +100,6 @@ static enum ms_rc print_json(const char *db, const struct mstx_import_result *r,
     ms_jwrite_kf64(&w, "seconds", (double)took_ns / 1e9);
     ms_jwrite_obj_end(&w);
     return ms_jprint_end(&w, MS_OK, err);
-}
-
-/* ---- progress ------------------------------------------------------------------- */
-
-static void print_progress(void *ctx, double done)
-{
-    ms_progress_show(ctx, &(struct ms_pace){.share = done});
 }
 
 /* ---- the command ------------------------------------------------------------------ */
@@ -171,8 +168,7 @@ static enum ms_rc import_run(const struct args *a, struct ms_par *par, struct ms
         .more_n = a->path.n - 1,
         .rank_from = a->rank_from,
         .threads = threads(),
-        .progress = is_first ? print_progress : NULL,
-        .ctx = &bar,
+        .bar = is_first ? &bar : NULL,
     };
     int64_t start = ms_clock_ns();
     enum ms_rc rc = db != NULL ? mstx_import_as(path, db, &how, &r, err) : ms_no_memory(err);

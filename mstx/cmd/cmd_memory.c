@@ -8,6 +8,7 @@
 #include "probe/base/io.h"
 #include "probe/base/jprint.h"
 #include "probe/base/opt.h"
+#include "probe/base/progress.h"
 #include "probe/base/screen.h"
 
 extern const struct ms_cmd mstx_cmd_memory;
@@ -65,7 +66,10 @@ struct side {
 
 static enum ms_rc read_side(struct side *s, const char *path, struct ms_err *err)
 {
-    MS_TRY(mstx__mem_read(&s->log, path, err));
+    struct ms_progress bar = {.what = "reading"};
+    const enum ms_rc rc = mstx__mem_read(&s->log, path, &bar, err);
+    ms_progress_end(&bar);
+    MS_TRY(rc);
     return mstx__mem_report_make(&s->report, ms_opt_shown(path), s->log, err);
 }
 

@@ -83,12 +83,16 @@ static enum ms_rc show(struct mstx_tl *tl, const struct args *a, const struct wi
                        struct ms_err *err)
 {
     struct mstx_whatif_run *r;
+    struct ms_progress bar = {.what = "replaying"};
     const struct mstx_whatif_how how = {.without = wishes->list.p,
                                         .count = wishes->list.n,
                                         .is_generic = a->model == GENERIC,
-                                        .most = (size_t)a->most};
-    MS_TRY(mstx_whatif_open(&r, tl, &how, err));
-    enum ms_rc rc = a->ideal != NULL ? mstx_whatif_ideal(r, a->ideal, err) : MS_OK;
+                                        .most = (size_t)a->most,
+                                        .bar = &bar};
+    enum ms_rc rc = mstx_whatif_open(&r, tl, &how, err);
+    ms_progress_end(&bar);
+    MS_TRY(rc);
+    rc = a->ideal != NULL ? mstx_whatif_ideal(r, a->ideal, err) : MS_OK;
     if (rc == MS_OK)
         rc = a->format == AS_JSON ? print_json(r, err)
                                   : print_text(r, ms_opt_shown(a->path.items[0]), err);

@@ -173,7 +173,8 @@ static enum ms_rc import_traces(const char *path, const struct mstx_import_how *
     paths[0] = path;
     for (size_t i = 0; i < how->more_n; i++)
         paths[i + 1] = how->more[i];
-    enum ms_rc rc = mstx__import_traces(paths, how->more_n + 1, how->rank_from, w, result, err);
+    enum ms_rc rc =
+        mstx__import_traces(paths, how->more_n + 1, how->rank_from, w, how->bar, result, err);
     ms_free(paths);
     if (rc == MS_E_FORMAT)
         ms_err_hint(err, "read are Chrome and Perfetto traces, tables in CSV, databases of Ascend "
@@ -431,18 +432,13 @@ static enum ms_rc share_path(char **db, struct ms_par *par, struct ms_err *err)
     return ms_share_result(par, rc == MS_OK && *db == NULL ? ms_no_memory(err) : rc, err);
 }
 
-static void show_progress(void *ctx, double done)
-{
-    ms_progress_show(ctx, &(struct ms_pace){.share = done});
-}
-
 /* Imports when the database is stale, as process 0 sees it. */
 static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par *par,
                                 struct ms_err *err)
 {
     struct mstx_import_result ignored;
     struct ms_progress bar = {.what = "importing"};
-    struct mstx_import_how how = {.par = par, .progress = show_progress, .ctx = &bar};
+    struct mstx_import_how how = {.par = par, .bar = &bar};
     const bool is_first = ms_par_rank(par) == 0;
     bool stale = is_first && mstx_db_is_stale(path, db);
     MS_TRY(ms_par_share(par, &stale, sizeof stale, err));
@@ -451,7 +447,7 @@ static enum ms_rc make_if_stale(const char *path, const char *db, struct ms_par 
     if (is_first)
         choose_as_last(db, &how);
     else
-        how.progress = NULL;
+        how.bar = NULL;
     const enum ms_rc rc = mstx_import_as(path, db, &how, &ignored, err);
     ms_progress_end(&bar);
     return rc;

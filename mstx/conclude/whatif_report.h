@@ -8,6 +8,7 @@
 #include "mstx/rundb/run_query.h"
 
 #include "probe/base/jwrite.h"
+#include "probe/base/progress.h"
 
 /* A change of durations: the excess of operations removed, or durations scaled. */
 enum mstx_without_kind { MSTX_WITHOUT_RANK, MSTX_WITHOUT_OP, MSTX_WITHOUT_LINK, MSTX_SCALE };
@@ -27,8 +28,9 @@ enum ms_rc mstx_scale_parse(struct mstx_without *w, struct ms_str text,
 struct mstx_whatif_how {
     const struct mstx_without *without;
     size_t count;
-    bool is_generic; /* use the generic graph even when the types of operations are known */
-    size_t most;     /* greatest number of rows in a table; 0: all */
+    bool is_generic;         /* use the generic graph even when the types of operations are known */
+    size_t most;             /* greatest number of rows in a table; 0: all */
+    struct ms_progress *bar; /* shows how far the analysis is; NULL: nothing does */
 };
 
 struct mstx_whatif_run;

@@ -321,6 +321,9 @@ static enum ms_rc get_more(struct reader *r, struct ms_err *err)
 {
     MS_TRY(mstx__trace_text_more(&r->text, ms_jread_drop(&r->json.j), err));
     ms_jread_moved(&r->json.j, r->text.p, r->text.n);
+    const struct mstx_trace_ranks *all = r->part.all;
+    ms_progress_part(all->bar, all->bytes_read + mstx__trace_text_taken(&r->text), all->bytes,
+                     MS_PACE_BYTES);
     return MS_OK;
 }
 
@@ -628,6 +631,7 @@ static enum ms_rc read_and_write(struct reader *r, const char *path, struct ms_e
         ms_err_wrap(err, "%s", path);
     if (rc == MS_OK)
         rc = write_all(r, path, err);
+    r->part.all->bytes_read += mstx__trace_text_taken(&r->text);
     mstx__trace_text_close(&r->text);
     return rc;
 }

@@ -340,6 +340,7 @@ enum ms_rc mstx__import_csv(const char *path, struct mstx_trace_ranks *all, stru
             ms_err_wrap(err, "%s", path);
         if (rc == MS_OK)
             rc = write_ranks(&t, path, err);
+        all->bytes_read += mstx__trace_text_taken(&text);
         mstx__trace_text_close(&text);
     }
     all->files += rc == MS_OK;

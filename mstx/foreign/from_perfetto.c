@@ -542,6 +542,7 @@ enum ms_rc mstx__import_perfetto(const char *path, struct mstx_trace_ranks *all,
             rc = write_all(&r, path, err);
         else
             ms_err_wrap(err, "%s", path);
+        all->bytes_read += mstx__trace_text_taken(&text);
         mstx__trace_text_close(&text);
     }
     all->files += rc == MS_OK;

@@ -17,6 +17,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- which files are traces ---------------------------------------------------------- */
 
@@ -200,7 +201,10 @@ static void note_twice(struct mstx_trace_ranks *all, const char *path, int32_t r
     char text[96];
     if (rank < 0 || !has_rank(all, rank))
         return;
-    snprintf(text, sizeof text, "rank %d has another trace too", (int)rank);
+    all->repeated++;
+    snprintf(text, sizeof text,
+             "rank %d has another trace too; if they are of two runs, import each alone",
+             (int)rank);
     mstx__writer_problem(all->w, path, text);
 }
 
@@ -256,6 +260,34 @@ static enum ms_rc read_path(struct reading *r, const char *path, struct ms_err *
     return each_in_archive(path, read_one, r, err);
 }
 
+static uint64_t bytes_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+/* Adds the bytes of a file, or of the files in a folder whose names are those of traces. */
+static enum ms_rc add_bytes(uint64_t *bytes, const char *path, struct ms_err *err)
+{
+    struct ms_dir list;
+    if (ms_path_kind(path) != MS_KIND_DIR) {
+        *bytes += bytes_of(path);
+        return MS_OK;
+    }
+    MS_TRY(ms_dir_list(&list, path, err));
+    enum ms_rc rc = MS_OK;
+    for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
+        char *file = ms_path_join(path, list.names.p[i].p);
+        if (file == NULL)
+            rc = ms_no_memory(err);
+        else if (format_of_name(file) != NO_TRACE)
+            *bytes += bytes_of(file);
+        ms_free(file);
+    }
+    ms_dir_free(&list);
+    return rc;
+}
+
 static enum ms_rc read_all(struct reading *r, const char *const *paths, size_t n,
                            struct ms_err *err)
 {
@@ -269,8 +301,8 @@ static enum ms_rc read_all(struct reading *r, const char *const *paths, size_t n
 }
 
 enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *rank_from,
-                               struct mstx_writer *w, struct mstx_import_result *result,
-                               struct ms_err *err)
+                               struct mstx_writer *w, struct ms_progress *bar,
+                               struct mstx_import_result *result, struct ms_err *err)
 {
     struct reading r = {.is_single = n == 1 && ms_path_kind(paths[0]) == MS_KIND_FILE &&
                                      !mstx__is_zip(paths[0])};
@@ -279,9 +311,13 @@ enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *r
         return ms_err_wrap(err, "--rank-from");
     r.by = rank_from != NULL ? &by : NULL;
     enum ms_rc rc = mstx__trace_ranks_new(&r.all, w, err);
+    r.all.bar = bar;
+    for (size_t i = 0; rc == MS_OK && i < n; i++)
+        rc = add_bytes(&r.all.bytes, paths[i], err);
     if (rc == MS_OK)
         rc = read_all(&r, paths, n, err);
     result->files = r.all.files;
+    result->repeated = r.all.repeated;
     mstx__trace_ranks_free(&r.all);
     if (rank_from != NULL)
         regfree(&by);

@@ -10,13 +10,13 @@
 
 /* Returns the number of traces and tables in a folder. */
 size_t mstx__count_trace_files(const char *dir);
-/* Reads the traces into one run.  A path is a file or a folder of them.  A file that cannot be read is
- * noted as a problem and the others are read; fails when none can be, or when a single file was
- * given.  rank_from is an expression whose first group finds the rank in a path; NULL: the number
- * behind "rank" in the name. */
+/* Reads the traces into one run; bar shows how far it is, NULL: nothing does.  A path is a file or a
+ * folder of them.  A file that cannot be read is noted as a problem and the others are read; fails
+ * when none can be, or when a single file was given.  rank_from is an expression whose first group finds
+ * the rank in a path; NULL: the number behind "rank" in the name. */
 enum ms_rc mstx__import_traces(const char *const *paths, size_t n, const char *rank_from,
-                               struct mstx_writer *w, struct mstx_import_result *result,
-                               struct ms_err *err) MS_MUST_USE;
+                               struct mstx_writer *w, struct ms_progress *bar,
+                               struct mstx_import_result *result, struct ms_err *err) MS_MUST_USE;
 /* Finds the rank in a file's name: "rank-3", "rank_3", "rank3", the last of several; -1: none. */
 int32_t mstx__rank_in_name(const char *path);
 

@@ -16,6 +16,7 @@
 #include "mstx/rundb/run_write.h"
 
 #include "probe/base/map.h"
+#include "probe/base/progress.h"
 
 /* State of one import. */
 struct mstx_trace_ranks {
@@ -27,8 +28,11 @@ struct mstx_trace_ranks {
     struct mstx_trace_clocks clocks;
     uint64_t calls;
     uint64_t files;
-    int32_t world;        /* the most ranks that a trace says the job has; 0: none says */
-    MS_VEC(int32_t) rank; /* of each file; -1: unknown */
+    uint64_t repeated;          /* traces of ranks that another trace has, too */
+    struct ms_progress *bar;    /* shows how much has been read; NULL: nothing does */
+    uint64_t bytes_read, bytes; /* of the files before the current one, and of all */
+    int32_t world;              /* the most ranks that a trace says the job has; 0: none says */
+    MS_VEC(int32_t) rank;       /* of each file; -1: unknown */
 };
 enum ms_rc mstx__trace_ranks_new(struct mstx_trace_ranks *a, struct mstx_writer *w,
                                  struct ms_err *err) MS_MUST_USE;

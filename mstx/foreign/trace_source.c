@@ -29,6 +29,7 @@ enum {
 struct mstx_trace_source {
     struct mstx_trace_source *below; /* gives a file in an archive; NULL: fd does */
     int fd;
+    uint64_t size;                            /* bytes of the file */
     uint64_t left;                            /* bytes of the file that have not been read */
     uint64_t most;                            /* bytes that the text may have */
     uint64_t given;                           /* bytes of the text so far */
@@ -124,6 +125,11 @@ enum ms_rc mstx__trace_source_read(struct mstx_trace_source *s, char *to, size_t
     return MS_OK;
 }
 
+uint64_t mstx__trace_source_taken(const struct mstx_trace_source *s)
+{
+    return s->below != NULL ? mstx__trace_source_taken(s->below) : s->size - s->left;
+}
+
 bool mstx__trace_source_is_cut(const struct mstx_trace_source *s)
 {
     return s->is_cut || (s->below != NULL && s->below->is_cut);
@@ -160,7 +166,7 @@ static enum ms_rc open_part(struct mstx_trace_source *s, const char *path, uint6
     if (s->fd < 0 || fstat(s->fd, &st) != 0 || lseek(s->fd, (off_t)at, SEEK_SET) < 0)
         return ms_fail_sys(err, "%s", path);
     s->left = st.st_size > 0 && (uint64_t)st.st_size > at ? (uint64_t)st.st_size - at : 0;
-    s->left = s->left < n ? s->left : n;
+    s->size = s->left = s->left < n ? s->left : n;
     s->most = GROWTH_FREE + s->left * GROWTH_MOST;
     return MS_OK;
 }

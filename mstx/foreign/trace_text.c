@@ -54,6 +54,11 @@ enum ms_rc mstx__trace_text_more(struct mstx_trace_text *t, size_t dropped, stru
     return MS_OK;
 }
 
+uint64_t mstx__trace_text_taken(const struct mstx_trace_text *t)
+{
+    return mstx__trace_source_taken(t->from);
+}
+
 enum ms_rc mstx__trace_text_begin(struct mstx_trace_text *t, const char *path, struct ms_err *err)
 {
     *t = (struct mstx_trace_text){0};

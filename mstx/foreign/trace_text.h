@@ -40,6 +40,8 @@ enum ms_rc mstx__trace_text_begin(struct mstx_trace_text *t, const char *path,
  * is_whole. */
 enum ms_rc mstx__trace_text_more(struct mstx_trace_text *t, size_t dropped,
                                  struct ms_err *err) MS_MUST_USE;
+/* Returns how many bytes of the file the text so far was unpacked from. */
+uint64_t mstx__trace_text_taken(const struct mstx_trace_text *t);
 /* Opens a file and reads all its text. */
 enum ms_rc mstx__trace_text_open(struct mstx_trace_text *t, const char *path,
                                  struct ms_err *err) MS_MUST_USE;

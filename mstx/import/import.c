@@ -17,6 +17,7 @@
 
 #include "probe/base/assert.h"
 #include "probe/base/mem.h"
+#include "probe/base/progress.h"
 #include "probe/base/trace.h"
 
 #include <inttypes.h>
@@ -37,11 +38,11 @@ static void note_problem(void *ctx, const char *file, struct ms_err *err)
 /* Reports progress after a process was read. */
 static void count_step(struct mstx_import *im)
 {
-    const size_t mine = im->to - im->from;
+    const double mine = (double)(im->to - im->from);
     im->done++;
-    if (im->how->progress == NULL || mine == 0)
-        return;
-    im->how->progress(im->how->ctx, (double)im->done / (double)(2 * mine));
+    if (im->how->bar != NULL && mine > 0)
+        ms_progress_show(im->how->bar, &(struct ms_pace){(double)im->done / (2 * mine),
+                                                         im->done / 2, MS_PACE_RANKS});
 }
 
 /* ---- first pass -------------------------------------------------------------- */

@@ -13,12 +13,14 @@
 
 struct mstx_import_result {
     uint64_t files, records, events, unfinished, dropped, problems;
+    uint64_t repeated; /* traces of ranks that another trace has, too */
     uint32_t processes, ranks, tracks;
     int64_t start_ns, end_ns;
     uint64_t bytes; /* size of run.db */
 };
 
 struct ms_par;
+struct ms_progress;
 struct mstx_import_how {
     bool fold;        /* store once what repeats over steps and ranks (rundb/fold_write.h) */
     int64_t bound_ns; /* by how much times of a folded database may differ; 0: not at all */
@@ -36,9 +38,7 @@ struct mstx_import_how {
     unsigned threads;      /* that read; fewer than 2: the caller's alone */
     size_t
         round_calls; /* of a single process: calls that are joined at a time; 0: half a million */
-    /* Receives the share of files read so far, 0 to 1; may be NULL. */
-    void (*progress)(void *ctx, double done);
-    void *ctx;
+    struct ms_progress *bar; /* shows how much has been read; NULL: nothing does */
 };
 
 /* Reads a run directory and writes db.  Files that cannot be read become rows of the table

@@ -147,13 +147,15 @@ static enum ms_rc read_member(struct mstx_mem_log *log, const char *path, size_t
     return rc == MS_OK ? MS_OK : mstx__mem_note(log, err, "%s", bad.msg);
 }
 
-static enum ms_rc read_folder(struct mstx_mem_log *log, const char *dir, struct ms_err *err)
+static enum ms_rc read_folder(struct mstx_mem_log *log, const char *dir, struct ms_progress *bar,
+                              struct ms_err *err)
 {
     struct ms_dir list;
     size_t read = 0;
     MS_TRY(ms_dir_list(&list, dir, err));
     enum ms_rc rc = MS_OK;
     for (size_t i = 0; i < list.names.n && rc == MS_OK; i++) {
+        ms_progress_part(bar, i, list.names.n, MS_PACE_FILES);
         char *path = ms_path_join(dir, list.names.p[i].p);
         rc = path != NULL ? read_member(log, path, &read, err) : ms_no_memory(err);
         ms_free(path);
@@ -166,11 +168,12 @@ static enum ms_rc read_folder(struct mstx_mem_log *log, const char *dir, struct 
     return read_file(log, dir, FORM_RUN, err); /* it says what it misses */
 }
 
-static enum ms_rc read_path(struct mstx_mem_log *log, const char *path, struct ms_err *err)
+static enum ms_rc read_path(struct mstx_mem_log *log, const char *path, struct ms_progress *bar,
+                            struct ms_err *err)
 {
     switch (ms_path_kind(path)) {
     case MS_KIND_DIR:
-        return read_folder(log, path, err);
+        return read_folder(log, path, bar, err);
     case MS_KIND_FILE:
         break;
     case MS_KIND_NONE:
@@ -188,10 +191,11 @@ static enum ms_rc read_path(struct mstx_mem_log *log, const char *path, struct m
     return read_file(log, path, form, err);
 }
 
-enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path, struct ms_err *err)
+enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path, struct ms_progress *bar,
+                          struct ms_err *err)
 {
     MS_TRY(mstx__mem_log_new(log, err));
-    enum ms_rc rc = read_path(*log, path, err);
+    enum ms_rc rc = read_path(*log, path, bar, err);
     if (rc == MS_OK)
         rc = mstx__mem_set_kinds(*log, err);
     if (rc != MS_OK) {

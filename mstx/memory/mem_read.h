@@ -18,8 +18,10 @@
 
 #include "mstx/memory/mem_log.h"
 
-/* Reads everything at a path and sets the kinds of all blocks. */
-enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path,
+#include "probe/base/progress.h"
+
+/* Reads everything at a path and sets the kinds of all blocks. bar shows how far it is; NULL: nothing does. */
+enum ms_rc mstx__mem_read(struct mstx_mem_log **log, const char *path, struct ms_progress *bar,
                           struct ms_err *err) MS_MUST_USE;
 
 /* Tells by its name and first bytes whether a file is a record of memory and of nothing else: a snapshot, a raw timeline, a table

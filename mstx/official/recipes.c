@@ -389,7 +389,10 @@ static enum ms_rc analyse_ranks(struct mstx_recipe *r, const struct mstx_cluster
 static enum ms_rc analyse_input(struct mstx_recipe *r, const struct mstx_cluster_how *how,
                                 struct ms_err *err)
 {
-    MS_TRY(ms_want_dir(how->dir, err));
+    const enum ms_rc is_dir = ms_want_dir(how->dir, err);
+    if (is_dir != MS_OK)
+        ms_err_hint(err, "give the directory of a run, or the one with the profiles of all ranks");
+    MS_TRY(is_dir);
     if (how->mode == MODE_CLUSTER_TIME_COMPARE_SUMMARY && how->base == NULL)
         return ms_fail(err, MS_E_ARG, "cluster_time_compare_summary needs --bp DIR");
     MS_TRY(ms_want_no_link(r->out, err));

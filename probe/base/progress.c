@@ -11,8 +11,11 @@
 
 enum { WIDTH = 30, SECOND_NS = 1000000000, AGAIN_NS = SECOND_NS / 10 };
 static const char marks[] = "##############################";
-static const char *const units[] = {
-    [MS_PACE_NONE] = "", [MS_PACE_BYTES] = "", [MS_PACE_ROWS] = "rows", [MS_PACE_FILES] = "files"};
+static const char *const units[] = {[MS_PACE_NONE] = "",          [MS_PACE_BYTES] = "",
+                                    [MS_PACE_ROWS] = "rows",      [MS_PACE_FILES] = "files",
+                                    [MS_PACE_RANKS] = "ranks",    [MS_PACE_DUMPS] = "dumps",
+                                    [MS_PACE_LAYERS] = "layers",  [MS_PACE_OPERATORS] = "operators",
+                                    [MS_PACE_WEIGHTS] = "weights"};
 
 bool ms_progress_ok(int fd)
 {
@@ -23,11 +26,11 @@ bool ms_progress_ok(int fd)
 static void print_rate(const struct ms_pace *pace, int64_t took_ns)
 {
     char rate[MS_HUMAN_MAX];
-    uint64_t a_second = (uint64_t)((double)pace->amount * SECOND_NS / (double)took_ns);
+    const double a_second = (double)pace->amount * SECOND_NS / (double)took_ns;
     if (pace->unit == MS_PACE_BYTES)
-        fprintf(stderr, ", %s/s", ms_human_bytes(rate, a_second));
+        fprintf(stderr, ", %s/s", ms_human_bytes(rate, (uint64_t)a_second));
     else if (pace->unit != MS_PACE_NONE)
-        fprintf(stderr, ", %s %s/s", ms_human_count(rate, a_second), units[pace->unit]);
+        fprintf(stderr, ", %s %s/s", ms_human_factor(rate, a_second), units[pace->unit]);
 }
 
 static void print_amount(const struct ms_pace *pace)
@@ -74,6 +77,13 @@ void ms_progress_show(struct ms_progress *p, const struct ms_pace *pace)
     p->shown_ns = now;
     p->is_shown = true;
     print_line(p, pace, now - p->start_ns);
+}
+
+void ms_progress_part(struct ms_progress *p, uint64_t done, uint64_t all, enum ms_pace_unit unit)
+{
+    if (p != NULL)
+        ms_progress_show(p,
+                         &(struct ms_pace){all != 0 ? (double)done / (double)all : 1, done, unit});
 }
 
 void ms_progress_end(struct ms_progress *p)

@@ -18,7 +18,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum ms_pace_unit { MS_PACE_NONE, MS_PACE_BYTES, MS_PACE_ROWS, MS_PACE_FILES };
+enum ms_pace_unit {
+    MS_PACE_NONE,
+    MS_PACE_BYTES,
+    MS_PACE_ROWS,
+    MS_PACE_FILES,
+    MS_PACE_RANKS,
+    MS_PACE_DUMPS,
+    MS_PACE_LAYERS,
+    MS_PACE_OPERATORS,
+    MS_PACE_WEIGHTS
+};
 
 /* How far the work is. */
 struct ms_pace {
@@ -40,6 +50,9 @@ struct ms_progress {
 bool ms_progress_ok(int fd);
 
 void ms_progress_show(struct ms_progress *p, const struct ms_pace *pace);
+/* Shows how many of all parts are done. Nothing is shown without a line, p NULL, so that a library can be
+ * asked to be silent. */
+void ms_progress_part(struct ms_progress *p, uint64_t done, uint64_t all, enum ms_pace_unit unit);
 /* Removes the line, if there is one, so that other lines may follow; the work may go on. */
 void ms_progress_end(struct ms_progress *p);
 

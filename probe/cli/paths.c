@@ -122,6 +122,8 @@ static bool explain(const struct ms_cmd *cmd, const struct ms_err *err)
     put_next(kind, path, &next);
     if (kind == VIZ_PATH_DUMP_PART)
         ms_cmd_note(cmd->name, "%s: is %s", path, viz_path_what(kind));
+    else if (kind == VIZ_PATH_DAMAGED)
+        ms_cmd_note(cmd->name, "%s: is %s; copy or make it again", path, viz_path_what(kind));
     else
         ms_cmd_note(cmd->name, "%s: is %s, which this command does not read%.*s", path,
                     viz_path_what(kind), (int)next.n, next.n != 0 ? next.p : "");

@@ -237,7 +237,7 @@ def main():
                 os.makedirs(out)
                 known = {"PATH": path, "GOOD": paths["dump"], "RUN": paths["run with run.db"], "CONFIG": config}
                 line = [options.build + "/msprobe"] + [known.get(w, w.replace("OUT", out)) for w in words]
-                env = dict(os.environ, TERM="xterm", MSPROBE_LOG="")
+                env = dict(os.environ, TERM="xterm", CLICOLOR="1", CLICOLOR_FORCE="1", MSPROBE_LOG="")
                 try:
                     result = subprocess.run(["timeout", "-s", "INT", "30" if kind == "root" else "2"] + line if words[0] == "serve" else line,
                                             stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, env=env, cwd=here, check=False)

@@ -182,7 +182,10 @@ answers() {
 check 'cluster prints at most three lines of answer, then the path' answers
 twice() {
     cp "$scratch/two/sampled_rank-1.json.gz" "$scratch/two/again.json.gz"
-    "$msprobe" report "$scratch/two" >"$scratch/out" && grep -q 'rank 1 has another trace too' "$scratch/out"
+    "$msprobe" report "$scratch/two" >"$scratch/out" &&
+        grep -q 'rank 1 has another trace too; if they are of two runs, import each alone' "$scratch/out" &&
+        "$msprobe" import "$scratch/two" >"$scratch/out" &&
+        grep -q '^  1 trace is of a rank that another trace has, too; if they are of two runs' "$scratch/out"
 }
 check 'a rank that two traces give is told' twice
 damaged() {

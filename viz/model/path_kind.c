@@ -43,6 +43,7 @@ static const struct words {
     [VIZ_PATH_ZIP] = {"a zip archive", "unzip ", ""},
     [VIZ_PATH_PROGRAM] = {"a program", "msprobe run -- ", ""},
     [VIZ_PATH_PICTURE] = {"a picture", NULL, ""},
+    [VIZ_PATH_DAMAGED] = {"a damaged database", NULL, ""},
 };
 
 const char *viz_path_what(enum viz_path_kind kind)
@@ -107,8 +108,9 @@ static enum viz_path_kind kind_of_database(const char *path)
     struct ms_store *s;
     struct ms_stmt *st = NULL;
     enum viz_path_kind kind = VIZ_PATH_DATABASE;
-    if (ms_store_open(&s, path, NULL) != MS_OK)
-        return kind;
+    struct ms_err why = {0};
+    if (ms_store_open(&s, path, &why) != MS_OK)
+        return why.rc == MS_E_FORMAT ? VIZ_PATH_DAMAGED : kind;
     if (ms_store_prepare(s, &st, ask, NULL) == MS_OK) {
         for (size_t i = 0; i < sizeof known / sizeof *known && kind == VIZ_PATH_DATABASE; i++) {
             bool is_row = false;

@@ -31,6 +31,7 @@ enum viz_path_kind {
     VIZ_PATH_ZIP,     /* an archive that is no tensor file */
     VIZ_PATH_PROGRAM, /* an executable of this system, or a script that names its interpreter */
     VIZ_PATH_PICTURE,
+    VIZ_PATH_DAMAGED, /* a SQLite database that is damaged or cut off, of whatever program */
     VIZ_PATH_KINDS
 };
 

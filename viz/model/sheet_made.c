@@ -35,7 +35,7 @@ enum ms_rc viz_sheet_of_memory(struct viz_sheet **s, const char *path, struct ms
     struct mstx_mem_log *log = NULL;
     struct mstx_mem_report report = {0};
     struct ms_buf text = {.max = TEXT_MAX};
-    enum ms_rc rc = mstx__mem_read(&log, path, err);
+    enum ms_rc rc = mstx__mem_read(&log, path, NULL, err);
     if (rc == MS_OK)
         rc = mstx__mem_report_make(&report, path, log, err);
     if (rc == MS_OK)

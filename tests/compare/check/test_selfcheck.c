@@ -181,7 +181,7 @@ static void check_model(struct model *m, struct self_check *s)
         for (int rank = 0; rank < m->ranks; rank++)
             write_rank(m, step, rank);
     }
-    ck_ok(self_check_run(s, m->dir, 0, NULL, NULL, &err), err);
+    ck_ok(self_check_run(s, m->dir, 0, NULL, NULL, NULL, &err), err);
 }
 
 static void done(const struct model *m, struct self_check *s)
@@ -326,7 +326,7 @@ START_TEST(a_dump_that_cannot_be_read_is_left_out_and_named)
     self_check_free(&s);
     snprintf(path, sizeof path, "%s/step0/rank1/dump.json", m.dir);
     write_file(path, "{\"task\": ", 9);
-    ck_ok(self_check_run(&s, m.dir, 0, NULL, NULL, &err), err);
+    ck_ok(self_check_run(&s, m.dir, 0, NULL, NULL, NULL, &err), err);
     ck_assert_uint_eq(s.failures.n, 1);
     ck_assert_uint_eq(s.scope.dumps, 3);
     ck_assert_uint_eq(s.findings.n, 0);
@@ -454,7 +454,7 @@ START_TEST(running_out_of_memory_anywhere_is_an_error)
     for (uint64_t n = 1;; n++) {
         struct ms_err err = {0};
         ms_mem_fail_at(n);
-        enum ms_rc rc = self_check_run(&s, m.dir, 0, NULL, NULL, &err);
+        enum ms_rc rc = self_check_run(&s, m.dir, 0, NULL, NULL, NULL, &err);
         bool failed = ms_mem_failed();
         ms_mem_fail_at(0);
         /* The record of where time goes is the one thing that may be lost in silence. */

@@ -150,7 +150,7 @@ static void put_survey(struct ms_buf *b, const char *path, const struct quant_pl
     char words[160];
     quant_scheme_text(&plan->weight, words, sizeof words);
     ms_buf_printf(b, "\n%s:", words);
-    if (quant_survey_run(&s, path, plan, &err) != MS_OK) {
+    if (quant_survey_run(&s, path, plan, NULL, &err) != MS_OK) {
         ms_buf_puts(b, strstr(err.msg, "weights") != NULL ? "" : " refused");
         return;
     }
@@ -264,7 +264,7 @@ static void put_comparison(struct ms_buf *b)
     struct ms_err err = {0};
     snprintf(target, sizeof target, "%s/target.safetensors", dir);
     snprintf(golden, sizeof golden, "%s/golden.safetensors", dir);
-    ck_ok(quant_compare(&c, target, golden, &err), err);
+    ck_ok(quant_compare(&c, target, golden, NULL, &err), err);
     ms_buf_printf(b, "\n%zu %zu %zu %zu", c.quantised, c.faults, c.unmatched[0], c.unmatched[1]);
     for (size_t i = 0; i < c.tensors.n; i++) {
         const struct quant_verdict *v = &c.tensors.p[i].v;

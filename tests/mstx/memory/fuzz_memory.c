@@ -61,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fclose(f);
     struct mstx_mem_log *log;
     struct ms_err err = {0};
-    if (mstx__mem_read(&log, path, &err) == MS_OK)
+    if (mstx__mem_read(&log, path, NULL, &err) == MS_OK)
         check_answers(log);
     else
         assert(err.rc != MS_OK && err.msg[0] != '\0');

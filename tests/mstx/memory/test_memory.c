@@ -229,7 +229,7 @@ static void write_text(const char *name, const char *text)
 
 static enum ms_rc read_file(struct ms_err *err)
 {
-    const enum ms_rc rc = mstx__mem_read(&log_, path, err);
+    const enum ms_rc rc = mstx__mem_read(&log_, path, NULL, err);
     if (rc == MS_OK)
         answer();
     unlink(path);

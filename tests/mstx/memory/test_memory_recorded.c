@@ -62,7 +62,7 @@ struct side {
 static bool read_side(struct side *s, const char *path, struct ms_err *e)
 {
     *s = (struct side){0};
-    if (mstx__mem_read(&s->log, path, e) == MS_OK) {
+    if (mstx__mem_read(&s->log, path, NULL, e) == MS_OK) {
         ck_ok(mstx__mem_report_make(&s->report, "record", s->log, e), *e);
         return true;
     }

@@ -138,6 +138,7 @@ START_TEST(what_no_command_reads_is_named_by_its_first_bytes)
                  {"dump.zip", "PK\x03\x04....step0/dump.json", VIZ_PATH_ZIP},
                  {"x.pt", "PK\x03\x04....archive/data.pkl", VIZ_PATH_TENSOR},
                  {"compare_result.xlsx", "PK\x03\x04....[Content_Types].xml", VIZ_PATH_TABLE},
+                 {"half.db", "SQLite format 3", VIZ_PATH_DAMAGED},
                  {"notes", "words", VIZ_PATH_OTHER}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         put_file(files[i].name, files[i].bytes);
