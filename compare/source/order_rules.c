@@ -665,11 +665,25 @@ enum ms_rc source__check_reordered(struct source__judge *j, uint32_t i, struct m
     return rc;
 }
 
+/* Tells whether an operator of the same kind agrees that runs between the one that reads data and a node: another order
+ * of the data would have shown there. */
+static bool has_agreed_before(const struct observe__part *p, uint32_t data, uint32_t i)
+{
+    for (uint32_t k = data + 1; k < i; k++) {
+        const struct observe__node *n = &p->nodes.p[k];
+        if (n->kind == PROBE_NODE_API && n->dir == PROBE_FORWARD && n->op == p->nodes.p[i].op &&
+            !is_alone(n) && (n->flags & OBSERVE__OUT_MEASURED) && n->rho <= 1)
+            return true;
+    }
+    return false;
+}
+
 bool source__may_read_other_order(const struct source__judge *j, uint32_t i)
 {
     const size_t n = j->s->raws.n;
-    return n > 0 && j->s->raws.p[n - 1].is_other && j->s->raws.p[n - 1].reader == i &&
-           j->s->raws.p[n - 1].part == j->part;
+    const struct source__raw *last = n > 0 ? &j->s->raws.p[n - 1] : NULL;
+    return last != NULL && last->is_other && last->reader == i && last->part == j->part &&
+           !has_agreed_before(j->p, last->node, i);
 }
 
 /* ---- operands that changed places ------------------------------------------- */

@@ -55,6 +55,22 @@ START_TEST(statistics_do_not_tell_another_order_from_another_result)
 }
 END_TEST
 
+/* Another layer of the same kind has read what the first one made, and makes the same of it. */
+START_TEST(an_order_that_an_operator_of_the_same_kind_has_read_is_that_of_both_sides)
+{
+    struct run g = model(), t = model();
+    const struct call same = {"Functional.linear.7.forward", {3, NOTHING, NOTHING}, 43, NULL, NULL};
+    insert_both(&g, &t, 2, same);
+    differ_behind(&t);
+    struct answer a = ask(&g, &t);
+    ck_assert_str_eq(a.name[0], "Functional.linear.1.forward");
+    ck_assert_ptr_null(strstr(a.text, "another order"));
+    g.call[2].name = t.call[2].name =
+        "Functional.relu.7.forward"; /* the order shows in none of its statistics */
+    ck_assert_ptr_nonnull(strstr(ask(&g, &t).text, "is in another order"));
+}
+END_TEST
+
 START_TEST(other_data_may_be_in_another_order_as_well)
 {
     struct run g = model(), t = model();
@@ -108,6 +124,7 @@ START_TEST(what_computes_whole_numbers_on_one_side_is_named_before_their_reader)
 END_TEST
 
 TEST_MAIN("order_rules", statistics_do_not_tell_another_order_from_another_result,
+          an_order_that_an_operator_of_the_same_kind_has_read_is_that_of_both_sides,
           other_data_may_be_in_another_order_as_well,
           what_runs_in_the_place_of_an_operator_that_moves_elements_is_named,
           what_computes_whole_numbers_on_one_side_is_named_before_their_reader)
