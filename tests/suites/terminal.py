@@ -193,7 +193,7 @@ def check_progress(msprobe, top):
             tell(f"{name}: runs", [f"status {status}: {said[:300]}"])
             continue
         seen = ""
-        for share in SHARES:
+        for share in SHARES * 3:  # a loaded machine may stop it too early or too late
             seen = on_terminal(argv, top, whole * share, "xterm")
             if wanted.search(seen):
                 break
