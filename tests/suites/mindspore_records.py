@@ -59,7 +59,7 @@ def cells_have_only_the_programs_hooks_after_stop():
 def stacks_show_the_program_and_not_the_tool():
     one_step(debugger(), Two(), batch())
     frames = [f for _, frames in read("stack.json").values() for f in frames]
-    assert any("mindspore_records.py" in f and "in construct" in f for f in frames)
+    assert any("mindspore_cases.py" in f and "in construct" in f for f in frames)
     assert not any("/msprobe/" in f for f in frames)
 
 

@@ -157,13 +157,13 @@ class TrainerMon(_monitor.BaseMonitor):
         self._micro_steps = grad_acc_steps if isinstance(grad_acc_steps, int) and grad_acc_steps > 0 else 1
         self._step = start_iteration if isinstance(start_iteration, int) and start_iteration >= 0 else 0
         self._dp_group, self._tp_group = dp_group, tp_group
-        self._chunks = [weakref.ref(m) for m in (model if isinstance(model, (list, tuple)) else [model])]
-        self._set_up(optimizer)
+        self._set_up(model, optimizer)
 
     # ---- hooks --------------------------------------------------------------------
 
     @guarded
-    def _set_up(self, optimizer):
+    def _set_up(self, model, optimizer):
+        self._chunks = [weakref.ref(m) for m in (model if isinstance(model, (list, tuple)) else [model])]
         if mindspore.get_context("mode") != mindspore.PYNATIVE_MODE:
             say("the program runs graphs (GRAPH_MODE), in which nothing can be watched; use level L2 of the dump")
             self._is_over = True
