@@ -54,6 +54,7 @@ class _Watch:
     def monitor(self):
         return self
 
+    @_monitor.surviving
     def called(self, module, _when=None):
         if _fast_path.is_deciding():
             _fast_path.put_back()
@@ -104,7 +105,7 @@ def attach(config):
     hooks.register_optimizer_step_pre_hook(watch.stepping)
     hooks.register_optimizer_step_post_hook(watch.stepped)
     if _modules.VERSION < (2, 1) or os.environ.get("MSPROBE_DUMP"):  # the dump has that function
-        register_module_forward_pre_hook(lambda module, _args: watch.called(module))
+        register_module_forward_pre_hook(watch.called)
     else:  # compilers warn of hooks of all modules
         _probe.watch(torch.nn.Module.__call__, watch.called, _CALLS, _modules.BEFORE)
         _probe.watching(True, _CALLS)
