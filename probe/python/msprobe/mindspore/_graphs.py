@@ -83,13 +83,13 @@ def with_own_functions(func):
 
 # ---- names of kernels ---------------------------------------------------------------------
 
-_models = []  # weak references to the models whose kernels are dumped
+_models = []  # weak references to models that were given to start() since the last graph of a function was compiled
 
 
 @guarded
 def _name_kernels():
-    for made in _models:
-        model = made()
+    while _models:
+        model = _models.pop()()
         if model is not None:
             model.generate_scope()
 

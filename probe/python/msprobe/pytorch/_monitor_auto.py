@@ -59,13 +59,14 @@ class _Watch:
         if _fast_path.is_deciding():
             _fast_path.put_back()
         known = self._parts.get(id(module))
-        if known is None or known() is not module:
+        if known is not None and known() is module:
+            return
+        if module.training and not self._is_over and not _is_untouchable():
             self._meet(module)
 
     @_monitor.guarded
     def _meet(self, module):
-        if not module.training or _is_untouchable() or \
-                not any(parameter.requires_grad for *_, parameter in _owned(module)):
+        if not any(parameter.requires_grad for *_, parameter in _owned(module)):
             return
         for part in module.modules():
             self._parts[id(part)] = weakref.ref(part)
