@@ -797,4 +797,5 @@ def network(name):
 
 
 for each in graph_runs.NETWORKS:
-    MODELS["network_" + each] = network(each)
+    if each not in graph_runs.NATIVE:  # those bring a loss of their own
+        MODELS["network_" + each] = network(each)

@@ -17,18 +17,16 @@ WITH_KWARGS = {"with_kwargs": True} if TAKES_KWARGS else {}
 class _Both:
     """Stands in the place of the program's last hook: calls it, and then that of msprobe."""
 
-    __slots__ = ("key", "theirs", "hook", "flags")
+    __slots__ = ("key", "theirs", "hook", "more")
 
-    def __init__(self, key, theirs, hook, flags):
+    def __init__(self, key, theirs, hook, more):
         self.key, self.theirs, self.hook = key, theirs, hook
-        self.flags = flags  # of hooks that take keywords, where the program's is none of them
+        self.more = more  # the keywords of the call, in a tuple, where the program's hook is not given them
 
     @guarded
     def leave(self, table):
         if table.get(self.key) is self:
             table[self.key] = self.theirs
-        if self.flags is not None:
-            self.flags.pop(self.key, None)
 
 
 class _BothBefore(_Both):
@@ -36,27 +34,28 @@ class _BothBefore(_Both):
 
     def __call__(self, cell, *given):
         self.leave(getattr(cell, self.TABLE))
-        came = self.theirs(cell, *(given[:1] if self.flags is not None else given))
+        came = self.theirs(cell, *given)
         if came is not None:
-            if TAKES_KWARGS and self.flags is None:
-                if not isinstance(came, tuple) or len(came) != 2:
-                    return came  # MindSpore refuses it in its own words
+            if len(given) == 1:
+                given = (came if isinstance(came, tuple) else (came,),)
+            elif isinstance(came, tuple) and len(came) == 2:
                 given = came
             else:
-                given = (came if isinstance(came, tuple) else (came,), *given[1:])
-        ours = self.hook(cell, *given)
-        if ours is not None or came is None:
-            return ours
-        return given if TAKES_KWARGS else given[0]
+                return came  # MindSpore refuses it in its own words
+        ours = self.hook(cell, *given, *self.more)
+        if ours is None:
+            return came
+        return ours[0] if self.more else ours
 
 
 class _BothAfter(_Both):
     TABLE = "_forward_hook"
 
-    def __call__(self, cell, *given):
+    def __call__(self, cell, args, *given):
         self.leave(getattr(cell, self.TABLE))
-        came = self.theirs(cell, *((given[0], given[-1]) if self.flags is not None else given))
-        ours = self.hook(cell, *(given if came is None else (*given[:-1], came)))
+        came = self.theirs(cell, args, *given)
+        result = given[-1] if came is None else came
+        ours = self.hook(cell, args, *given[:-1], *self.more, result)
         return came if ours is None else ours
 
 
@@ -78,18 +77,15 @@ class _InFront:
         table = getattr(cell, self.both.TABLE)
         if next(reversed(table.values())) is self:
             return self.hook(cell, *given)
-        return self._stand_in_for_the_last(cell, table)
+        return self._stand_in_for_the_last(cell, table, given[1:2] if TAKES_KWARGS else ())
 
     @guarded
-    def _stand_in_for_the_last(self, cell, table):
+    def _stand_in_for_the_last(self, cell, table, kwargs):
         key, theirs = next(reversed(table.items()))
         if any(one.hook is self.hook for one in _stand_ins(theirs)):
             return
-        flags = getattr(cell, self.both.TABLE + "_with_kwargs") if TAKES_KWARGS else None
-        is_other = flags is not None and key not in flags
-        table[key] = self.both(key, theirs, self.hook, flags if is_other else None)
-        if is_other:
-            flags[key] = True
+        takes_kwargs = TAKES_KWARGS and key in getattr(cell, self.both.TABLE + "_with_kwargs")
+        table[key] = self.both(key, theirs, self.hook, () if takes_kwargs else kwargs)
 
 
 def _put(table, key, hook, both):
